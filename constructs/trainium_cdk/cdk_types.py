@@ -10,10 +10,12 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sns as sns
 
 Role = iam.IRole | iam.Role
 Key = kms.IKey | kms.Key
 Subnet = ec2.ISubnet | ec2.Subnet
+Topic = sns.ITopic | sns.Topic
 
 
 class RuleTarget(Protocol):

@@ -4,11 +4,18 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
-from aws_cdk import Duration, Token
+from aws_cdk import App, Duration, Environment, Stack, Token
+from aws_cdk import aws_sns as sns
 
 from trainium_cdk import Budget, PilotEnd
 
 NUMBER = Token.as_number({"Ref": "Nodes"})
+
+
+def topic(region: str = "us-west-2", *, fifo: bool = False) -> sns.Topic:
+    stack = Stack(App(), "Topics", env=Environment(region=region))
+    return sns.Topic(stack, "Topic", fifo=fifo or None)
+
 
 REFUSED_PILOTS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "lifetime of minutes": (
@@ -55,6 +62,26 @@ REFUSED_PILOTS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] =
         lambda: {"notify_email": "a@example.com"},
         "notify_email",
         "set end, budget, idle_limit or a Capacity Block too",
+    ),
+    "topic without end": (
+        lambda: {"notices": topic()},
+        "notices",
+        "set end, budget, idle_limit or a Capacity Block too",
+    ),
+    "topic and address": (
+        lambda: {"budget": Budget.usd(1), "notices": topic(), "notify_email": "a@example.com"},
+        "notify_email",
+        "no address together with notices",
+    ),
+    "FIFO topic": (
+        lambda: {"budget": Budget.usd(1), "notices": topic(fifo=True)},
+        "notices",
+        "a standard topic",
+    ),
+    "topic of another region": (
+        lambda: {"budget": Budget.usd(1), "notices": topic(region="eu-west-1")},
+        "notices",
+        "a topic of us-west-2",
     ),
     "idle limit of seconds": (
         lambda: {"idle_limit": Duration.seconds(1850)},

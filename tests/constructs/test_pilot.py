@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 from aws_cdk import Environment, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sns as sns
 from moto.iam.access_control import IAMPolicy, PermissionResult
 
 from tests.constructs.plans import reserved
-from tests.constructs.synth import REGION, Json, Template, as_list, as_text, cluster_template, new_app
-from trainium_cdk import PilotEnd
+from tests.constructs.synth import REGION, Json, Template, as_list, as_text, cluster_template, new_app, synthesize
+from trainium_cdk import Budget, NeuronFleet, PilotEnd
 from trainium_cdk.pilot.pilot import Pilot, budget_name
 from trainium_cdk.pilot.pilot_props import PilotProps
 
@@ -265,3 +268,60 @@ def test_budget_depends_on_policies_of_its_topics() -> None:
     template = cluster_template(**STOPS)
     before = template.before(template.logical_id("AWS::Budgets::Budget"))
     assert template.resources("AWS::SNS::TopicPolicy").keys() <= before
+
+
+@pytest.fixture(scope="module")
+def with_notices() -> tuple[Template, Stack]:
+    """A fleet whose notices go to a topic of the app with a key."""
+    stack = Stack(new_app(), "Own", env=Environment(region=REGION))
+    key: Any = kms.Key(stack, "Key")
+    fleet = NeuronFleet(
+        stack,
+        "Fleet",
+        instance_type=ec2.InstanceType("trn1.2xlarge"),
+        vpc=ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1),
+        budget=Budget.usd(100, stop=True),
+        notices=sns.Topic(stack, "Ours", master_key=key),
+    )
+    fleet.add_outputs()
+    return synthesize(stack), stack
+
+
+def test_notices_and_alarms_go_to_the_topic_of_the_app(with_notices: tuple[Template, Stack]) -> None:
+    template, _ = with_notices
+    ours, _ = only_resource(template, "AWS::SNS::Topic", "Ours")
+    own, _ = only_resource(template, "AWS::SNS::Topic", "Notices")
+    _, function = only_resource(template, FUNCTION, "Controller")
+    settings = function["Properties"]["Environment"]["Variables"]
+    assert (settings["TOPIC"], settings["NOTICES"]) == ({"Ref": own}, {"Ref": ours})
+    assert template.properties("AWS::CloudWatch::Alarm")["AlarmActions"] == [{"Ref": ours}]
+    subscribers = json.dumps(template.properties("AWS::Budgets::Budget")["NotificationsWithSubscribers"])
+    assert ours in subscribers
+    assert own not in subscribers
+    outputs = template.json["Outputs"].values()
+    assert {as_text(output["Value"]) for output in outputs if "topic" in output["Description"]} == {
+        f"${{{own}}}",
+        f"${{{ours}}}",
+    }
+
+
+def test_publishers_of_notices_may_use_the_topic_of_the_app_and_its_key(with_notices: tuple[Template, Stack]) -> None:
+    template, _ = with_notices
+    ours, _ = only_resource(template, "AWS::SNS::Topic", "Ours")
+    _, policy = only_resource(template, "AWS::SNS::TopicPolicy", "Ours")
+    key = template.properties("AWS::KMS::Key")["KeyPolicy"]["Statement"]
+    for statements in (policy["Properties"]["PolicyDocument"]["Statement"], key):
+        services = {name for statement in statements for name in as_list(statement["Principal"].get("Service", []))}
+        assert {"budgets.amazonaws.com", "cloudwatch.amazonaws.com"} <= services
+    _, allowed_to_controller = only_resource(template, "AWS::IAM::Policy", "ControllerRoleDefaultPolicy")
+    granted = json.dumps(allowed_to_controller["Properties"]["PolicyDocument"])
+    assert all(name in granted for name in (ours, "sns:Publish", "kms:GenerateDataKey"))
+
+
+def test_imported_topic_of_notices_is_named_with_what_its_policy_must_allow() -> None:
+    stack = Stack(new_app(), "Own", env=Environment(region=REGION))
+    topic = sns.Topic.from_topic_arn(stack, "Ours", f"arn:aws:sns:{REGION}:123456789012:ours")
+    pilot = Pilot(stack, "Pilot", props=PilotProps(budget=Budget.usd(1), notices=topic), cluster_name="own")
+    warned = [str(entry.data) for entry in pilot.node.metadata if entry.type == "aws:cdk:warning"]
+    for service in ("budgets", "cloudwatch"):
+        assert any("imported topic Own/Ours" in text and f"{service}.amazonaws.com" in text for text in warned)

@@ -104,7 +104,7 @@ class Controller(HandlerFunction):
                 "The controller is failing: failed nodes might not be replaced, jobs might get no notice, and the "
                 "pilot might not end."
             )
-            add_alarm(self, "Fails", function_name=self.name, what=what, topic_arn=pilot.topic.topic_arn)
+            add_alarm(self, "Fails", function_name=self.name, what=what, topic_arn=pilot.notices.topic_arn)
 
     def _control_nodes(self, group_name: str, records: NodeRecords, replacements: int) -> None:
         self.allow_describing_its_stack()
@@ -141,6 +141,8 @@ class Controller(HandlerFunction):
         topic = pilot.topic.topic_arn
         self.allow_describing_its_stack()
         self.allow(actions=["sns:ListTagsForResource", "sns:Publish"], resources=[topic])
+        if pilot.notices is not pilot.topic:
+            pilot.notices.grant_publish(self.role)
         tags = [STOPPED_TAG, NOTIFIED_TAG, SPENT_TAG, IDLE_NOTICE_TAG]
         self.allow(
             actions=["sns:TagResource", "sns:UntagResource"],

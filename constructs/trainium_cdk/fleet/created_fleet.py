@@ -1,7 +1,7 @@
 """A fleet of this app: its metrics, security groups, load balancers and outputs."""
 
 from collections.abc import Iterator
-from typing import Unpack
+from typing import Any, Unpack, cast
 
 import jsii
 from aws_cdk import Stack
@@ -18,6 +18,7 @@ from trainium_cdk.fleet.fleet_base import FAILED_NODES, METRICS_NAMESPACE, Fleet
 from trainium_cdk.fleet.fleet_interface import MetricOptions
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
+from trainium_cdk.fleet.launch_template import LaunchTemplateBase
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.fleet.node_records import NodeRecords
 from trainium_cdk.fleet.target_group import check_target_group
@@ -35,7 +36,6 @@ class CreatedFleet(FleetBase):
 
     cache: ICompileCache
     controller: Controller
-    launch_template: ec2.CfnLaunchTemplate
     pilot: Pilot | None
     readiness: FleetReadiness
     records: NodeRecords
@@ -43,7 +43,14 @@ class CreatedFleet(FleetBase):
     version: LaunchTemplateVersion
     _group: autoscaling.CfnAutoScalingGroup
     _groups: list[ec2.ISecurityGroup]
+    _launch_template: LaunchTemplateBase
     _props: FleetProps
+
+    @property
+    def launch_template(self) -> ec2.ILaunchTemplate:
+        """The launch template of the nodes."""
+        template: Any = self._launch_template  # in jsii a parameter has another name than in the interface
+        return template
 
     def add_security_group(self, security_group: ec2.ISecurityGroup) -> None:
         """Add a security group to every network interface of the nodes. This replaces the nodes of a deployed fleet.
@@ -59,8 +66,9 @@ class CreatedFleet(FleetBase):
         number = len(self._groups)
         self._groups.append(security_group)
         ids = [group.security_group_id for group in self._groups]
+        template = cast(ec2.CfnLaunchTemplate, self._launch_template.node.default_child)
         for index in range(len(self._props.node.network_interfaces)):
-            self.launch_template.add_property_override(f"LaunchTemplateData.NetworkInterfaces.{index}.Groups", ids)
+            template.add_property_override(f"LaunchTemplateData.NetworkInterfaces.{index}.Groups", ids)
         self.version.add_use(f"security_group_{number}", security_group.security_group_id)
 
     def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
@@ -165,4 +173,6 @@ def fleet_outputs(
     yield VERIFIED_NODES_OUTPUT, "Number of nodes verified by the last deployment", fleet.readiness.verified_nodes
     yield from props.pilot.outputs()
     if fleet.pilot is not None:
-        yield "Notices", "SNS topic of notices and alarms of the pilot", fleet.pilot.topic.topic_arn
+        yield "Notices", "SNS topic of notices and alarms of the pilot", fleet.pilot.notices.topic_arn
+        if fleet.pilot.notices is not fleet.pilot.topic:
+            yield "PilotTopic", "SNS topic whose tags store the state of the pilot", fleet.pilot.topic.topic_arn

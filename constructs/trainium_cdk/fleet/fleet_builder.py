@@ -96,7 +96,7 @@ class Fleet(CreatedFleet):
             "FleetReadiness",
             controller=self.controller,
             nodes=props.sleep.count(props.nodes) if props.sleep else str(props.nodes),
-            launch_template_id=self.launch_template.ref,
+            launch_template_id=self._launch_template.launch_template_id,
             launch_template_version=self.version.version,
             subnet_id=props.subnet.subnet_id,
             timeout_minutes=props.timeout_minutes,
@@ -177,12 +177,12 @@ class Fleet(CreatedFleet):
                 description=f"generation {props.replacing.get('node_generation', '1')}",
             ),
         )
-        self.launch_template, self._image_id = made.template, made.image_id
+        self._launch_template, self._image_id = made, made.image_id
         places = {name: value for name, value in asdict(locations).items() if value and name != "node_script_url"}
         self.version = LaunchTemplateVersion(
             self,
             "LaunchTemplateVersion",
-            template=made.template,
+            template=self.launch_template,
             image_id=made.image_id,
             image_name=image_name(self, props.image, made.image_id),
             node_script_arn=script.arn,
@@ -214,7 +214,7 @@ class Fleet(CreatedFleet):
             # If a scale-out is rolled back, the new nodes must be terminated, not the verified ones.
             termination_policies=["NewestInstance"],
             launch_template=autoscaling.CfnAutoScalingGroup.LaunchTemplateSpecificationProperty(
-                launch_template_id=self.launch_template.ref, version=self.version.version
+                launch_template_id=self._launch_template.launch_template_id, version=self.version.version
             ),
         )
         watched = "the controller looks at every launch and replacement; a pilot has no on-call"

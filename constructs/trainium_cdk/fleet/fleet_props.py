@@ -95,7 +95,7 @@ class FleetProps:
             "region": region,
             "ami": None if self.image.source is None else "an image of the CDK",
             "fsx_lustre": "mounted" if "lustre" in self.node.mounts else None,
-            "notify_email": self.pilot.notify_email,
+            "notify_email": self.pilot.notify_email or ("a topic of the CDK" if self.pilot.notices else None),
         }
         if self.catalog is not None:
             values["catalog"] = self.catalog

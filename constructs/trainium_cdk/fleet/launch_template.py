@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import jsii
-from aws_cdk import CfnTag, Fn, IStableAnyProducer, ITaggable, Lazy, Size, Stack, TagManager, TagType
+from aws_cdk import CfnTag, Fn, IStableAnyProducer, ITaggable, Lazy, Resource, Size, Stack, TagManager, TagType
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
+from aws_cdk.interfaces.aws_ec2 import LaunchTemplateReference
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
@@ -62,17 +63,39 @@ class LaunchTemplateProps:
     description: str | None = None
 
 
-@jsii.implements(ITaggable)
-class LaunchTemplateBase(Construct):
+@jsii.implements(ITaggable, ec2.ILaunchTemplate)
+class LaunchTemplateBase(Resource):
     """The launch template of nodes, which a subclass creates from validated values.
 
-    An L1 resource, because the L2 construct supports neither network cards nor Capacity Blocks. The app's tags are
-    applied to instances, volumes and network interfaces too. `block_devices_text` contains the mappings of additional
-    volumes as JSON.
+    Its resource is L1, because the CDK's L2 construct supports neither network cards nor Capacity Blocks. The app's
+    tags are applied to instances, volumes and network interfaces too. `block_devices_text` contains the mappings of
+    additional volumes as JSON.
     """
 
-    template: ec2.CfnLaunchTemplate
     image_id: str
+    block_devices_text: str
+    _tags: TagManager
+    _template: ec2.CfnLaunchTemplate
+
+    @property
+    def launch_template_id(self) -> str:
+        """ID of the launch template."""
+        return self._template.ref
+
+    @property
+    def launch_template_name(self) -> str | None:
+        """None: the launch template is referred to by its ID."""
+        return None
+
+    @property
+    def launch_template_ref(self) -> LaunchTemplateReference:
+        """A reference to the launch template."""
+        return self._template.launch_template_ref
+
+    @property
+    def version_number(self) -> str:
+        """Number of the newest version."""
+        return self._template.attr_latest_version_number
 
     @property
     def tags(self) -> TagManager:
@@ -101,7 +124,7 @@ class LaunchTemplateBase(Construct):
         group, market = props.placement_group_name, None
         if props.market_type:
             market = ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type=props.market_type)
-        self.template = ec2.CfnLaunchTemplate(
+        self._template = ec2.CfnLaunchTemplate(
             self,
             "Resource",
             launch_template_data=_Data(
@@ -138,8 +161,8 @@ class NodeLaunchTemplate(LaunchTemplateBase):
 class NeuronLaunchTemplate(LaunchTemplateBase):
     """A launch template for Trainium nodes, with a network interface for each network card.
 
-    The app's tags are applied to instances, volumes and network interfaces too. `template` is the CDK object,
-    `image_id` the machine image.
+    The app's tags are applied to instances, volumes and network interfaces too. `image_id` is the machine image,
+    and `node.default_child` the `ec2.CfnLaunchTemplate`.
 
     Example:
 

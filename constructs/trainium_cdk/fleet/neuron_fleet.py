@@ -10,7 +10,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from trainium_cdk.cdk_types import Key, Role
+from trainium_cdk.cdk_types import Key, Role, Topic
 from trainium_cdk.checks import check, check_known, check_same_account, form, refuse, whole_duration
 from trainium_cdk.fleet.capacity import Capacity, checked_capacity
 from trainium_cdk.fleet.cluster_names import checked_cluster_name
@@ -93,10 +93,11 @@ class NeuronFleet(Fleet):
         )
         other.connections.allow_from(fleet, ec2.Port.tcp(8080))
 
-    `group`, `launch_template`, `role` and `security_group` are the CDK objects; `cache`, `version`, `records`,
-    `controller`, `readiness` and `pilot` (for an end, a budget or a Capacity Block, else None) are constructs of this
-    package. Changes to `launch_template` after the first deployment apply when all nodes are replaced, for example by
-    a new `node_generation`.
+    `auto_scaling_group`, `launch_template`, `role` and `security_group` are L2 constructs of the CDK. The L1 resources
+    are `node.default_child`, the Auto Scaling group, and `launch_template.node.default_child`, whose changes after the
+    first deployment apply when all nodes are replaced, for example by a new `node_generation`. `cache`, `version`,
+    `records`, `controller`, `readiness` and `pilot` (None without an end, budget, idle limit or Capacity Block) are
+    constructs of this package.
     """
 
     def __init__(
@@ -136,6 +137,7 @@ class NeuronFleet(Fleet):
         end: PilotEnd | None = None,
         budget: Budget | None = None,
         idle_limit: Duration | None = None,
+        notices: Topic | None = None,
         notify_email: str | None = None,
         sleep: SleepSwitch | None = None,
         catalog: Catalog | None = None,
@@ -187,8 +189,10 @@ class NeuronFleet(Fleet):
             budget: Budget of the cluster for a calendar year. Default: no budget.
             idle_limit: Whole minutes, from 30 to 10,080, after which the nodes are terminated if no job and no process
                 uses them; `trn wake` launches new nodes. Default: unused nodes keep running.
-            notify_email: Address for the pilot's notices and alarms; its owner must confirm the subscription. Default:
-                none.
+            notices: Topic for the pilot's notices and alarms. The policies of an imported topic and of its key must
+                allow AWS Budgets and CloudWatch to publish. Default: a new one.
+            notify_email: Address for the pilot's notices and alarms instead of `notices`; its owner must confirm the
+                subscription. Default: none.
             sleep: The switch that `trn sleep` and `trn wake` set. Default: the switch of the stack, created
                 if needed; none in a nested stack.
             catalog: Instance types, including your own. Default: the built-in catalogue.
@@ -268,6 +272,7 @@ class NeuronFleet(Fleet):
                     budget=budget,
                     idle_limit=idle_limit,
                     notify_email=notify_email,
+                    notices=notices,
                     capacity=capacity,
                 ),
                 file_systems=file_systems,
@@ -334,8 +339,8 @@ class NeuronFleet(Fleet):
             sleep_function_name: Function that `trn sleep` invokes, for `grant_operate`. Default: none.
             controller_function_name: Function that replaces failed nodes, for `metric_controller_errors`. Default:
                 none.
-            pilot_topic_arn: Topic of the pilot, for `grant_operate`. Default: none; the fleet has no end, no budget,
-                no idle limit and no Capacity Block.
+            pilot_topic_arn: Topic that stores the state of the pilot, for `grant_operate`: the output PilotTopic, or
+                Notices without it. Default: none; the fleet has no end, budget, idle limit or Capacity Block.
 
         Raises:
             PropsError: The name of the cluster is invalid.

@@ -1,6 +1,7 @@
 """A Slurm cluster of Trainium nodes on AWS PCS."""
 
 from collections.abc import Iterator, Mapping
+from typing import cast
 
 from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
@@ -283,7 +284,7 @@ class PcsCluster(Construct):
             "NodeGroup",
             name=slurm_settings.NODE_GROUP,
             instance_type=plan.instance_type,
-            template=template.template,
+            template=cast(ec2.CfnLaunchTemplate, template.node.default_child),
             scaling=(plan.pcs.min_nodes, plan.nodes),
             script=_VERIFICATION,
             purchase_option=_PURCHASE_OPTIONS[plan.capacity]

@@ -30,7 +30,8 @@ _PERIOD_SECONDS = 900
 class Pilot(Construct):
     """The topic for the notices of a pilot, and its budget. The controller warns of its end, and stops its nodes.
 
-    `topic` is the CDK object. `spent` is another topic, for the message that a budget that stops nodes is spent; None
+    `topic` is the pilot's own topic, whose tags store its state. `notices` is the topic of notices and alarms: the same
+    one, or one of the app. `spent` is another topic, for the message that a budget that stops nodes is spent; None
     without such a budget.
     """
 
@@ -62,6 +63,7 @@ class Pilot(Construct):
         self.topic = self._topic("Notices")
         name = physical_name(self, "Notices")
         cast(sns.CfnTopic, self.topic.node.default_child).topic_name = name
+        self.notices = cast(sns.ITopic, props.notices or self.topic)
         self.recorded_topic_arn = Stack.of(self).format_arn(service="sns", resource=name)
         if props.notify_email is not None:
             sns.CfnSubscription(
@@ -71,11 +73,11 @@ class Pilot(Construct):
         self._budget_name = budget_name(self, cluster_name, budget.action) if budget else ""
         self.spent = self._topic("Spent") if props.stops_at_budget and stops_nodes else None
         if budget is not None:
-            spent = self.spent or self.topic
-            for topic in {spent.node.path: spent, self.topic.node.path: self.topic}.values():
+            spent = cast(sns.ITopic | None, self.spent) or self.notices
+            for topic in {spent.node.path: spent, self.notices.node.path: self.notices}.values():
                 self._allow_publishing(topic, "budgets", f"budgets::{Aws.ACCOUNT_ID}:*")
             self._add_budget(self._budget_name, budget.amount, cluster_name, spent)
-        self._allow_publishing(self.topic, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
+        self._allow_publishing(self.notices, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
 
     @property
     def needs_controller(self) -> bool:
@@ -102,6 +104,8 @@ class Pilot(Construct):
         props = self.props
         warning_hours = PilotSettings.warning_hours if props.end is None else props.end.warning_hours
         settings = {"TOPIC": self.topic.topic_arn, "WARNING_HOURS": str(warning_hours)}
+        if props.notices is not None:
+            settings["NOTICES"] = self.notices.topic_arn
         if props.end is not None:
             # In UTC, because Lambda may not have a time zone database.
             settings["ENDS"] = str(props.end.deadline)
@@ -121,7 +125,7 @@ class Pilot(Construct):
             justify(topic, checkov={"CKV_AWS_26": unencrypted})
         return topic
 
-    def _allow_publishing(self, topic: sns.Topic, service: str, source: str) -> None:
+    def _allow_publishing(self, topic: sns.ITopic, service: str, source: str) -> None:
         """Allow a service to publish for this account.
 
         Args:
@@ -131,21 +135,28 @@ class Pilot(Construct):
         # Sources: AWS Cost Management User Guide, creating an Amazon SNS topic for budget notifications; CloudWatch
         # User Guide, notifying users on alarm changes.
         principal: Any = iam.ServicePrincipal(f"{service}.amazonaws.com")
-        topic.add_to_resource_policy(
-            iam.PolicyStatement(
-                principals=[principal],
-                actions=["sns:Publish"],
-                resources=[topic.topic_arn],
-                conditions={
-                    "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
-                    "ArnLike": {"aws:SourceArn": f"arn:{Aws.PARTITION}:{source}"},
-                },
-            )
+        statement = iam.PolicyStatement(
+            principals=[principal],
+            actions=["sns:Publish"],
+            resources=[topic.topic_arn],
+            conditions={
+                "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
+                "ArnLike": {"aws:SourceArn": f"arn:{Aws.PARTITION}:{source}"},
+            },
         )
-        if self._key is not None:
+        if not topic.add_to_resource_policy(statement).statement_added:
+            Annotations.of(self).add_warning_v2(
+                f"trn:notices.{service}",
+                f"the policy of the imported topic {topic.node.path} is not changed here: it, and the policy of its "
+                f"key, must allow {service}.amazonaws.com to publish, or notices of this service are lost",
+            )
+        if topic is self.notices and self.props.notices is not None:
+            if topic.master_key is not None:
+                allow_service(self, "notices", topic.master_key, f"{service}.amazonaws.com")
+        elif self._key is not None:
             allow_service(self, "encryption_key", self._key, f"{service}.amazonaws.com")
 
-    def _add_budget(self, name: str, usd: int, cluster_name: str, spent: sns.Topic) -> None:
+    def _add_budget(self, name: str, usd: int, cluster_name: str, spent: sns.ITopic) -> None:
         """Add a budget for the costs of all resources with the tag trn:cluster.
 
         Its period is a calendar year. It counts no costs until the payer account activates the tag as a cost allocation
@@ -165,13 +176,13 @@ class Pilot(Construct):
                 cost_filters={"TagKeyValue": [f"user:{CLUSTER_TAG}${cluster_name}"]},
             ),
             notifications_with_subscribers=[
-                _notification("ACTUAL", facts()["budgets"]["actual_percent"], self.topic),
+                _notification("ACTUAL", facts()["budgets"]["actual_percent"], self.notices),
                 _notification("ACTUAL", 100, spent),
-                _notification("FORECASTED", 100, self.topic),
+                _notification("FORECASTED", 100, self.notices),
             ],
         )
         # This includes the policies of the topics: AWS Budgets checks that it can publish.
-        budget.node.add_dependency(self.topic, spent)
+        budget.node.add_dependency(self.notices, spent)
 
 
 def budget_name(scope: Construct, cluster_name: str, action: BudgetAction) -> str:
@@ -186,7 +197,7 @@ def budget_name(scope: Construct, cluster_name: str, action: BudgetAction) -> st
     return stack.stack_name[: facts()["budgets"]["longest_name"] - len(own)] + own
 
 
-def _notification(kind: str, percent: int, topic: sns.Topic) -> budgets.CfnBudget.NotificationWithSubscribersProperty:
+def _notification(kind: str, percent: int, topic: sns.ITopic) -> budgets.CfnBudget.NotificationWithSubscribersProperty:
     return budgets.CfnBudget.NotificationWithSubscribersProperty(
         notification=budgets.CfnBudget.NotificationProperty(
             notification_type=kind, comparison_operator="GREATER_THAN", threshold=percent, threshold_type="PERCENTAGE"

@@ -9,7 +9,16 @@ import jsii
 from aws_cdk import Duration, Stack, Token
 from constructs import Construct, IValidation
 
-from trainium_cdk.checks import check, check_known, form, refuse, whole_duration
+from trainium_cdk.cdk_types import Topic
+from trainium_cdk.checks import (
+    check,
+    check_known,
+    check_same_account,
+    check_same_region,
+    form,
+    refuse,
+    whole_duration,
+)
 from trainium_cdk.fleet.capacity import Capacity
 from trainium_core.naming import ENDS_OUTPUT
 from trainium_core.plan.rules.forms import range_problems
@@ -145,6 +154,8 @@ class PilotProps:
         end: The end of the pilot. Default: none.
         budget: The budget. Default: none.
         idle_minutes: Minutes after which unused nodes are terminated. Default: no limit.
+        notify_email: Address that is subscribed to the pilot's own topic. Default: none.
+        notices: Topic for notices and alarms. Default: the pilot's own topic.
         capacity_block_id: The Capacity Block that the nodes run in. Default: none.
     """
 
@@ -152,6 +163,7 @@ class PilotProps:
     budget: Budget | None = None
     idle_minutes: int | None = None
     notify_email: str | None = None
+    notices: Topic | None = None
     capacity_block_id: str | None = None
 
     @property
@@ -201,6 +213,7 @@ def checked_pilot(
     budget: Budget | None,
     idle_limit: Duration | None,
     notify_email: str | None,
+    notices: Topic | None,
     capacity: Capacity,
 ) -> PilotProps:
     """The values of a pilot. Raises PropsError for values that do not fit together, the stack or its region."""
@@ -210,14 +223,17 @@ def checked_pilot(
         budget=budget,
         idle_minutes=minutes,
         notify_email=notify_email,
+        notices=notices,
         capacity_block_id=capacity.block_id,
     )
     region, without = Stack.of(construct).region, "end, budget, idle_limit or a Capacity Block"
     check(
         construct,
-        requires_field(notify_email, field="notify_email", without=without)
-        if notify_email and not pilot.is_needed
-        else (),
+        *(
+            requires_field(value, field=field, without=without)
+            for field, value in (("notify_email", notify_email), ("notices", notices and notices.node.path))
+            if value and not pilot.is_needed
+        ),
         () if minutes is None else range_problems("idle_minutes", minutes, "minutes", field="idle_limit"),
         idle_limit_without_block(minutes, capacity.kind, field="idle_limit", capacity_field="capacity"),
         form("notify_email", notify_email),
@@ -225,9 +241,22 @@ def checked_pilot(
         if not Token.is_unresolved(region)
         else (),
     )
+    if notices is not None:
+        _check_topic(construct, notices, notify_email)
     if end is not None and end.action == "destroy":
         _check_stack_is_deletable(construct)
     return pilot
+
+
+def _check_topic(construct: Construct, notices: Topic, notify_email: str | None) -> None:
+    if notify_email is not None:
+        fix = "remove it, and call notices.add_subscription(subscriptions.EmailSubscription(...))"
+        raise refuse(construct, "notify_email", notify_email, allowed="no address together with notices", fix=fix)
+    if notices.fifo:
+        allowed = "a standard topic: AWS Budgets and CloudWatch alarms do not publish to FIFO topics"
+        raise refuse(construct, "notices", notices, allowed=allowed, fix="create the topic without fifo=True")
+    check_same_account(construct, "notices", notices, what="a topic")
+    check_same_region(construct, "notices", notices, what="a topic")
 
 
 def _check_stack_is_deletable(construct: Construct) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Protocol, cast
 
-from aws_cdk import Duration, RemovalPolicy, Stack, Stage, Token
+from aws_cdk import Duration, IResource, RemovalPolicy, Resource, Stack, Stage, Token
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
-from constructs import Construct, Node
+from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.checks import (
@@ -37,13 +37,8 @@ _DIRECT_PREFIX = f"{CACHE_PREFIX}/{DIRECT}"
 _DEFAULT_DAYS: int = SETTINGS["cache_expiration_days"].default
 
 
-class ICompileCache(Protocol):
+class ICompileCache(IResource, Protocol):
     """A Neuron compile cache, of this app or imported."""
-
-    @property
-    def node(self) -> Node:
-        """The construct's place in the app."""
-        ...
 
     @property
     def bucket(self) -> s3.IBucket:
@@ -85,7 +80,7 @@ class ICompileCache(Protocol):
         ...
 
 
-class CompileCache(Construct):
+class CompileCache(Resource):
     """A Neuron compile cache: a new or existing S3 bucket in which nodes share compiled graphs.
 
     Example:
@@ -181,6 +176,18 @@ class CompileCache(Construct):
     def url(self) -> str:
         """S3 URL of the cache, such as s3://bucket/neuron-compile-cache."""
         return cache_url(self.bucket.bucket_name)
+
+    def apply_removal_policy(self, policy: RemovalPolicy) -> None:
+        """Keep or delete the bucket.
+
+        Args:
+            policy: As the parameter `removal_policy`.
+
+        Raises:
+            PropsError: The policy is SNAPSHOT.
+        """
+        check_removal_policy(self, policy)
+        self.bucket.apply_removal_policy(policy)
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant permission to read and list compiled graphs, and to use the key.
@@ -288,7 +295,7 @@ class _ImportedCache(CompileCache):
     def __init__(
         self, scope: Construct, construct_id: str, *, bucket_name: str, encryption_key: Key | None, read_only: bool
     ) -> None:
-        Construct.__init__(self, scope, construct_id)
+        Resource.__init__(self, scope, construct_id)
         self._read_only = read_only
         check_bucket_name(self, "bucket_name", bucket_name)
         check_granting_key(self, "encryption_key", encryption_key)

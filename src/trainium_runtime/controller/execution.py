@@ -79,7 +79,7 @@ class Executor:
                     raise MembershipChangedError
                 log(membership=json.loads(action.membership.to_json()))
             case Publish():
-                topic = self._pilot.topic
+                topic = self._pilot.notices
                 self._client("sns").publish(TopicArn=topic, Subject=action.subject, Message=action.message)
                 log(published=action.subject)
             case Remember():

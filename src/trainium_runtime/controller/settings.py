@@ -13,7 +13,8 @@ class PilotOptions:
     """The settings of the pilot.
 
     Attributes:
-        topic: ARN of the topic of its notices, whose tags store the state of the clock.
+        topic: ARN of the topic whose tags store the state of the clock.
+        notices: ARN of the topic of its notices, which may be the same one.
         asleep: Whether `trn sleep` put the cluster to sleep.
         budget: Name of the budget that stops the nodes, if there is one.
         capacity_block: ID of the Capacity Block of the nodes, if they have one.
@@ -21,6 +22,7 @@ class PilotOptions:
     """
 
     topic: str
+    notices: str
     terms: PilotTerms
     asleep: bool = False
     budget: str | None = None
@@ -64,6 +66,7 @@ def _pilot(variables: Mapping[str, str]) -> PilotOptions:
     ends, budget, idle = (variables.get(name) for name in ("ENDS", "BUDGET_USD", "IDLE_MINUTES"))
     return PilotOptions(
         topic=variables["TOPIC"],
+        notices=variables.get("NOTICES", variables["TOPIC"]),
         terms=PilotTerms(
             nodes=int(variables["NODES"]),
             ends=Deadline.from_text(ends) if ends else None,

@@ -51,6 +51,16 @@ def test_nodes_stop_at_the_end_and_reason_is_stored_and_published(run: Look, inb
     assert "trn extend 8h" in message["Message"]
 
 
+def test_notices_go_to_the_topic_of_the_app_and_the_state_to_that_of_the_pilot(
+    run: Look, inbox: Inbox, pilot: dict[str, str]
+) -> None:
+    state: str = client("sns").create_topic(Name="state")["TopicArn"]
+    run(100, ENDS="100h", TOPIC=state, NOTICES=pilot["TOPIC"])
+    assert [message["Subject"] for message in inbox()] == ["trn-pilot nodes stopped"]
+    tags = [client("sns").list_tags_for_resource(ResourceArn=arn)["Tags"] for arn in (pilot["TOPIC"], state)]
+    assert [[tag["Key"] for tag in found] for found in tags] == [[], [STOPPED_TAG]]
+
+
 def test_warning_is_sent_once_with_time_and_action(run: Look, inbox: Inbox) -> None:
     run(80, **DESTROYED)
     run(81, **DESTROYED)
