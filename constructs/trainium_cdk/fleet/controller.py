@@ -141,7 +141,7 @@ class Controller(HandlerFunction):
         topic = pilot.topic.topic_arn
         self.allow_describing_its_stack()
         self.allow(actions=["sns:ListTagsForResource", "sns:Publish"], resources=[topic])
-        if pilot.notices is not pilot.topic:
+        if pilot.props.notices is not None:
             pilot.notices.grant_publish(self.role)
         tags = [STOPPED_TAG, NOTIFIED_TAG, SPENT_TAG, IDLE_NOTICE_TAG]
         self.allow(

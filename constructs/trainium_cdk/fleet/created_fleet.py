@@ -174,5 +174,5 @@ def fleet_outputs(
     yield from props.pilot.outputs()
     if fleet.pilot is not None:
         yield "Notices", "SNS topic of notices and alarms of the pilot", fleet.pilot.notices.topic_arn
-        if fleet.pilot.notices is not fleet.pilot.topic:
+        if fleet.pilot.props.notices is not None:
             yield "PilotTopic", "SNS topic whose tags store the state of the pilot", fleet.pilot.topic.topic_arn
