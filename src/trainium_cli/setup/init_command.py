@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,13 @@ from trainium_core.problems import SETTING_PREFIX, PlanError
 from trainium_core.setting_schema.forms import UnreadableError
 from trainium_runtime.pilot_end import utc_text
 
-_JOB = {"job/fit.py": "fit.py", "job/job.toml": "job.toml"}
-"""The files of the first job, each with the name of its text in the folder `project`, without `.txt`."""
+_IN_AN_EMPTY_FOLDER = {
+    "requirements.txt": "requirements.txt",
+    ".gitignore": "gitignore",
+    "job/fit.py": "fit.py",
+    "job/job.toml": "job.toml",
+}
+"""The files beside cdk.json and the CDK app, each with the name of its text in the folder `project`, without `.txt`."""
 
 _LONGEST_NAME = 32
 _TRY, _DECIDE = "try", "decide"
@@ -243,7 +249,8 @@ def _purpose_text(purpose: str) -> str:
 
 
 def write_project(folder: Path, settings: Mapping[str, str]) -> Sequence[str]:
-    """Write the files that a project lacks: cdk.json, the CDK app, and a job if the folder is empty.
+    """Write the files that a project lacks: cdk.json and the CDK app; requirements, .gitignore and a job if the folder is
+    empty.
 
     An existing app.py may be the user's: the CDK app is then cdk_app.py.
 
@@ -252,14 +259,15 @@ def write_project(folder: Path, settings: Mapping[str, str]) -> Sequence[str]:
     """
     is_empty = not folder.exists() or all(path.name.startswith(".") for path in folder.iterdir())
     app = "app.py" if not (folder / "app.py").exists() else "cdk_app.py"
-    document: dict[str, Any] = {
-        "app": f"python3 {app}",
-        "context": {f"{SETTING_PREFIX}{key}": _as_number(value) for key, value in settings.items()},
-    }
     texts = files("trainium_cli.setup") / "project"
+    flags = json.loads((texts / "feature_flags.json").read_text(encoding="utf-8"))
+    plan = {f"{SETTING_PREFIX}{key}": _as_number(value) for key, value in settings.items()}
+    document: dict[str, Any] = {"app": f"python3 {app}", "context": {**plan, **flags}}
     written = {"cdk.json": f"{json.dumps(document, indent=2)}\n"}
-    for name, text in {app: "app.py", **(_JOB if is_empty else {})}.items():
-        written[name] = (texts / f"{text}.txt").read_text(encoding="utf-8")
+    for name, text in {app: "app.py", **(_IN_AN_EMPTY_FOLDER if is_empty else {})}.items():
+        written[name] = (
+            (texts / f"{text}.txt").read_text(encoding="utf-8").replace("{version}", version("trainium-cdk"))
+        )
     written = {name: text for name, text in written.items() if not (folder / name).exists()}
     for name, text in written.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -61,6 +62,27 @@ def test_app_is_in_cdk_json_and_job_file_is_valid(tmp_path: Path) -> None:
     run("init", str(tmp_path), *OPTIONS)
     assert read_job_file(tmp_path / "job" / "job.toml")["command"] == "python3 fit.py"
     assert json.loads((tmp_path / "cdk.json").read_text())["app"] == "python3 app.py"
+
+
+def test_cdk_json_has_the_recommended_feature_flags_after_the_plan(tmp_path: Path) -> None:
+    run("init", str(tmp_path), *OPTIONS)
+    context, own = (json.loads((folder / "cdk.json").read_text())["context"] for folder in (tmp_path, ROOT))
+    flags = {key: value for key, value in own.items() if key.startswith("@aws-cdk")}
+    assert {key: value for key, value in context.items() if not key.startswith("trn:")} == flags
+    assert all(key.startswith("trn:") for key in [*context][: len(context) - len(flags)])
+
+
+def test_requirements_pin_the_version_that_wrote_the_folder(tmp_path: Path) -> None:
+    run("init", str(tmp_path), *OPTIONS)
+    pinned = (tmp_path / "requirements.txt").read_text().splitlines()[-1]
+    assert pinned == f"trainium-cdk[cli]=={version('trainium-cdk')}"
+
+
+def test_git_ignores_what_the_tools_write(tmp_path: Path) -> None:
+    run("init", str(tmp_path), *OPTIONS)
+    assert {"cdk.out/", "node_modules/", "audit-*.md", "trn-support-*.tar.gz"} <= set(
+        (tmp_path / ".gitignore").read_text().splitlines()
+    )
 
 
 def test_app_uses_only_names_that_are_stable_between_releases(tmp_path: Path) -> None:
