@@ -1,7 +1,9 @@
 """The wheel is complete, and works without this repository."""
 
+import re
 import subprocess
 import zipfile
+from email import message_from_string
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,17 @@ def content(wheel_environment: WheelEnvironment) -> set[str]:
 
 def test_wheel_contains_only_its_packages(content: set[str]) -> None:
     assert {name.split("/")[0] for name in content if ".dist-info" not in name} == set(PACKAGES)
+
+
+def test_description_has_no_link_that_works_only_in_the_repository(wheel_environment: WheelEnvironment) -> None:
+    archive = zipfile.ZipFile(wheel_environment.wheel)
+    (file,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    metadata = message_from_string(archive.read(file).decode())
+    assert {"Typing :: Typed", "Framework :: AWS CDK :: 2"} <= set(metadata.get_all("Classifier", []))
+    assert metadata["Author"]
+    description = metadata.get_payload()
+    assert "NeuronFleet" in description
+    assert re.findall(r"\]\((?!https://)|checkout|make ", description) == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)

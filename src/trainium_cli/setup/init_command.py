@@ -249,8 +249,8 @@ def _purpose_text(purpose: str) -> str:
 
 
 def write_project(folder: Path, settings: Mapping[str, str]) -> Sequence[str]:
-    """Write the files that a project lacks: cdk.json and the CDK app; requirements, .gitignore and a job if the folder is
-    empty.
+    """Write the files that a project lacks: cdk.json and the CDK app; in an empty folder also requirements, .gitignore
+    and a job.
 
     An existing app.py may be the user's: the CDK app is then cdk_app.py.
 
