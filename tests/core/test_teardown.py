@@ -40,7 +40,7 @@ NO_NODES = NodeGroup(name=GROUP, wanted=0, instances={})
 
 def run(account: FakeTeardown, messages: list[str] | None = None, **options: Any) -> Sequence[StepOutcome]:
     clock, lines = FakeClock(), [] if messages is None else messages
-    arguments: dict[str, Any] = {"pause": clock.pause, "now": clock.now, **options}
+    arguments: dict[str, Any] = {"pause": clock.pause, "now": clock.now, "has_job": lambda: False, **options}
     scope = find_scope(account, OWN_CLUSTER)
     return take_down(account, scope, on_progress=lambda step, now: lines.append(f"{step}: {now.message}"), **arguments)
 
@@ -335,7 +335,9 @@ def test_shared_stack_is_deleted_with_whole_stacks() -> None:
     def on_progress(_step: str, _progress: StepProgress) -> None:
         pass
 
-    outcomes = take_down(account, scope, on_progress=on_progress, pause=clock.pause, now=clock.now)
+    outcomes = take_down(
+        account, scope, on_progress=on_progress, pause=clock.pause, now=clock.now, has_job=lambda: False
+    )
     assert verdict(outcomes) == "gone"
     assert "empty_group website" not in account.changes
 

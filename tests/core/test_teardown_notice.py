@@ -25,6 +25,24 @@ def test_nodes_run_until_the_time_in_the_notice() -> None:
     assert "trn-pilot is being destroyed" in notice.reason
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "waits"),
+    [(True, False, False), (True, None, True), (None, False, True), (False, False, True)],
+    ids=["the job ended", "unknown", "unknown before", "no job"],
+)
+def test_grace_ends_when_the_job_has_ended(before: bool | None, after: bool | None, waits: bool) -> None:
+    account, clock = FakeTeardown(work=[]), FakeClock()
+
+    def has_job() -> bool | None:
+        return after if account.stored_notices else before
+
+    begun = clock.now()
+    messages = list[str]()
+    run(account, messages, pause=clock.pause, now=clock.now, has_job=has_job)
+    assert (clock.now() - begun >= timedelta(minutes=2)) is waits
+    assert ("notice to the nodes: sent: 2 nodes notified, and the job has ended" in messages) is not waits
+
+
 def test_no_notice_is_sent_without_grace() -> None:
     account = FakeTeardown()
     run(account, grace=timedelta())

@@ -1,14 +1,15 @@
 """`trn destroy`: deletes a cluster, except what is retained."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import click
 
-from trainium_cli.cluster.node_end import grace_option, in_words, running_job_sentence
+from trainium_cli.cluster.node_end import grace_option, has_job, in_words, running_job_sentence
 from trainium_cli.cluster_choice import cluster_stack_names, others_sentence, read_tagged_plan, unreadable_stacks
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import finish_before_exit, interrupt_message
@@ -91,7 +92,7 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
         say("Nothing was destroyed.")
         return ExitCode.NOT_READY
     with interrupt_message(_INTERRUPTED):
-        outcomes = _take_down(account, scope, grace)
+        outcomes = _take_down(account, scope, grace, partial(has_job, invocation, plan, scope.node_stack or ""))
     if invocation.as_json:
         print_json({"region": plan.region, **inventory_as_json(found), **outcomes_as_json(outcomes)})
     else:
@@ -121,14 +122,22 @@ def _refuse_full_buckets(found: Inventory) -> None:
         raise CliError(f"{message}\n{commands}{running}", ExitCode.NOT_READY)
 
 
-def _take_down(account: AwsTeardown, scope: Scope, grace: timedelta) -> tuple[StepOutcome, ...]:
+def _take_down(
+    account: AwsTeardown, scope: Scope, grace: timedelta, job: Callable[[], bool | None]
+) -> tuple[StepOutcome, ...]:
     with ProgressReporter() as reporter:
 
         def on_progress(step: str, progress: StepProgress) -> None:
             reporter.report(step, progress.message, ended=progress.state in ("done", "stuck"))
 
         return take_down(
-            account, scope, on_progress=on_progress, pause=time.sleep, grace=grace, when_interrupted=finish_before_exit
+            account,
+            scope,
+            on_progress=on_progress,
+            pause=time.sleep,
+            has_job=job,
+            grace=grace,
+            when_interrupted=finish_before_exit,
         )
 
 

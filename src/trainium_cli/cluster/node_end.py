@@ -7,6 +7,7 @@ import click
 from trainium_cli.invocation import Command, Invocation
 from trainium_cli.mistakes import mistake
 from trainium_core.jobs.aws_job_store import JobStore
+from trainium_core.jobs.progress import JobState
 from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.nodes.report import NoFleetError
 from trainium_core.plan import Plan
@@ -47,16 +48,31 @@ def grace_option(command: Command) -> Command:
 
 def running_job_sentence(invocation: Invocation, plan: Plan, stack: str) -> str | None:
     """A sentence about the job on the stack's nodes, or why it is unknown; None if no job is running, or with Slurm."""
-    clients = invocation.clients
     try:
-        fleet = AwsFleets(plan.region, clients=clients).fleet_record(stack)
-        jobs = JobStore(plan.region, fleet.bucket, clients=clients) if fleet else None
-        current = jobs.current() if jobs else None
-        state = jobs.state(current.job.id) if jobs and current else None
-    except NoFleetError:
-        return None
+        state = _last_job(invocation, plan, stack)
     except UnavailableError as error:
         return f"unknown whether a job is running: {error}"
     if state is None or state.is_over:
         return None
     return f"{state.job.id} has not ended ({state.status}): unsaved state will be lost"
+
+
+def has_job(invocation: Invocation, plan: Plan, stack: str) -> bool | None:
+    """Whether a job is running on the stack's nodes, or they are storing its results; None if unknown."""
+    try:
+        state = _last_job(invocation, plan, stack)
+    except UnavailableError:
+        return None
+    if state is None or not state.is_over:
+        return state is not None
+    return any(not node.has_ended for attempt in state.attempts[-1:] for node in attempt.nodes)
+
+
+def _last_job(invocation: Invocation, plan: Plan, stack: str) -> JobState | None:
+    """The current or last job on the stack's nodes; None without one, or with Slurm. Raises UnavailableError."""
+    clients = invocation.clients
+    try:
+        fleet = AwsFleets(plan.region, clients=clients).fleet_record(stack)
+    except NoFleetError:
+        return None
+    return JobStore(plan.region, fleet.bucket, clients=clients).last(every_node=True) if fleet else None

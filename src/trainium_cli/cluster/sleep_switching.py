@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import click
 
-from trainium_cli.cluster.node_end import running_job_sentence
+from trainium_cli.cluster.node_end import has_job, running_job_sentence
 from trainium_cli.cluster_choice import cluster_stack_name, missing_stack, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import finish_before_exit, interrupt_message
@@ -106,7 +107,7 @@ def switch(
     _confirm(invocation, target, want, yes=yes)
     with interrupt_message(_INCOMPLETE):
         if want == "asleep":
-            _give_notice(target, grace)
+            _give_notice(target, grace, partial(has_job, invocation, plan, stack))
         return _carry_out(target, decision, want)
 
 
@@ -175,9 +176,11 @@ def _announce(invocation: Invocation, target: _Target, want: Want) -> None:
         )
 
 
-def _give_notice(target: _Target, grace: timedelta) -> None:
+def _give_notice(target: _Target, grace: timedelta, job: Callable[[], bool | None]) -> None:
     reason = f"the cluster {target.plan.cluster_name} goes to sleep"
-    notice = NotifyNodes(target.account, target.stack, target.state.groups, kind=_NOTICE, reason=reason, grace=grace)
+    notice = NotifyNodes(
+        target.account, target.stack, target.state.groups, kind=_NOTICE, reason=reason, grace=grace, has_job=job
+    )
     try:
         with interrupt_message(_NOTIFIED), ProgressReporter() as reporter:
             run_step(notice, _reporting(reporter), time.sleep)

@@ -108,13 +108,13 @@ class JobStore:
         except ValueError as error:
             raise UnavailableError(f"s3://{self.bucket}/{CURRENT_JOB_KEY} is {error}") from error
 
-    def last(self) -> JobState | None:
-        """The current job."""
+    def last(self, *, every_node: bool = False) -> JobState | None:
+        """The state of the current job."""
         current = self.current()
         if current is None:
             return None
         self._submitted.setdefault(current.job.id, current.job)
-        return self.state(current.job.id)
+        return self.state(current.job.id, every_node=every_node)
 
     def submit(
         self, job: Job, archive: bytes, *, over: CurrentJob | None, uploads: Mapping[str, Path] | None = None

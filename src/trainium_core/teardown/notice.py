@@ -23,8 +23,9 @@ def utc_now() -> datetime:
 
 @dataclass
 class NotifyNodes:
-    """A step that notifies the nodes of a stack of their termination, and waits until its time.
+    """A step that notifies the nodes of a stack of their termination, and waits until its time, or until their job ends.
 
+    Without a job, it waits too: the nodes may run processes that `trn run` did not start.
     A notice of an earlier attempt is used if its time is not later than requested, and at most an hour ago.
 
     Attributes:
@@ -34,9 +35,11 @@ class NotifyNodes:
         kind: Name of the notice, such as destroy.
         reason: Reason in the notice.
         grace: Time between notice and termination; 0 to send no notice.
+        has_job: Returns whether a job of `trn run` uses the nodes; None if this is unknown.
         now: Returns the current time.
         name: Name of the step.
         ends: Time of the termination; None until the nodes are notified.
+        had_job: Whether a job used the nodes before the notice.
     """
 
     account: AwsNodeControl
@@ -45,9 +48,11 @@ class NotifyNodes:
     kind: str
     reason: str
     grace: timedelta
+    has_job: Callable[[], bool | None]
     now: Callable[[], datetime] = utc_now
     name: str = "notice to the nodes"
     ends: datetime | None = field(default=None, init=False)
+    had_job: bool = field(default=False, init=False)
 
     def advance(self) -> StepProgress:
         if self.stack is None:
@@ -57,15 +62,17 @@ class NotifyNodes:
         running = self._running()
         if not running:
             return StepProgress(state="done", message="no node is running")
+        self.had_job = self.had_job or self.has_job() is True
         self.ends = self.ends or self._announced_end() or self._announce()
         if self.ends is None:
             return StepProgress(state="done", message="not sent: the membership, which nodes read, does not exist yet")
         left = (self.ends - self.now()).total_seconds()
+        notified = f"{count(running, 'node')} notified"
         if left <= 0:
-            return StepProgress(
-                state="done", message=f"sent: {count(running, 'node')} notified, and the time has passed"
-            )
-        message = f"{count(running, 'node')} notified of termination at {self.ends:%H:%M:%S} UTC, in {left:.0f} s"
+            return StepProgress(state="done", message=f"sent: {notified}, and the time has passed")
+        if self.had_job and self.has_job() is False:
+            return StepProgress(state="done", message=f"sent: {notified}, and the job has ended")
+        message = f"{notified} of termination at {self.ends:%H:%M:%S} UTC, in {left:.0f} s"
         return StepProgress(state="waiting", message=f"{message}; jobs save their state")
 
     def withdraw(self) -> bool:

@@ -61,6 +61,7 @@ def take_down(
     *,
     on_progress: OnProgress,
     pause: Pause,
+    has_job: Callable[[], bool | None],
     grace: timedelta = DEFAULT_GRACE,
     now: Callable[[], datetime] = utc_now,
     when_interrupted: Callable[[], AbstractContextManager[None]] = nullcontext,
@@ -74,6 +75,7 @@ def take_down(
         scope: The stacks of the cluster.
         on_progress: Called with the name of the step and its progress, after every poll.
         pause: Waits for a number of seconds.
+        has_job: Returns whether a job of `trn run` uses the nodes; None if this is unknown.
         grace: Time between the notice to running nodes and their termination; 0 to send no notice.
         now: Returns the current time.
         when_interrupted: Returns the context in which the notice is withdrawn after Ctrl-C.
@@ -91,7 +93,7 @@ def take_down(
     clearing: list[TeardownStep] = [EmptyBuckets(account, scope), DeleteLeftovers(account, scope, "network interface")]
     reason = f"the cluster {scope.cluster} is being destroyed"
     stack, groups = scope.node_stack, scope.groups
-    notice = NotifyNodes(account, stack, groups, kind="destroy", reason=reason, grace=grace, now=now)
+    notice = NotifyNodes(account, stack, groups, kind="destroy", reason=reason, grace=grace, has_job=has_job, now=now)
     preparations = [run(StopWorkloads(account, scope))]
     try:
         reported = _not_counted(run(notice))

@@ -8,7 +8,7 @@ from tests.core.aws_stubs import stack_record
 from tests.core.job_bucket import JOB, NodesOfAJob, job_bucket
 from tests.core.plans import GOOD, from_settings
 from trainium_cli.cluster import node_end
-from trainium_cli.cluster.node_end import running_job_sentence
+from trainium_cli.cluster.node_end import has_job, running_job_sentence
 from trainium_cli.invocation import Invocation
 from trainium_core.jobs.aws_job_store import JobStore
 from trainium_wire.stack_record import StackRecord
@@ -55,3 +55,20 @@ def test_unreadable_state_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack")
     assert sentence is not None
     assert sentence.startswith("unknown whether a job is running: ")
+    assert has_job(Invocation(), from_settings(**GOOD), "TrnClusterStack") is None
+
+
+def test_job_uses_nodes_until_all_have_stored_its_results(jobs: tuple[JobStore, NodesOfAJob]) -> None:
+    s3, nodes = jobs
+    arguments = (Invocation(), from_settings(**GOOD), "TrnClusterStack")
+    assert has_job(*arguments) is False
+    s3.submit(JOB, b"", over=None)
+    nodes.start()
+    assert has_job(*arguments) is True
+    nodes.end("succeeded", attempts=1)
+    nodes.end_attempt("succeeded")
+    nodes.node(0, "succeeded")
+    nodes.node(1, "results")
+    assert has_job(*arguments) is True
+    nodes.node(1, "succeeded")
+    assert has_job(*arguments) is False
