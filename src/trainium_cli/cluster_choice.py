@@ -17,7 +17,7 @@ from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_core.clusters.cluster import ClusterNode, ClusterStacks
 from trainium_core.engines.ec2.engine import EC2
-from trainium_core.engines.registry import ENGINES_WITH_NODES
+from trainium_core.engines.registry import ENGINES, ENGINES_WITH_NODES
 from trainium_core.plan import Plan
 from trainium_core.plan.context import settings_given
 from trainium_core.plan.deployed_plan import deployed_plan
@@ -234,7 +234,7 @@ def _records(invocation: Invocation, region: str) -> Records:
 
 
 def _recorded_plan(records: Records, name: str | None, region: str) -> Plan | None:
-    """The plan of the named cluster, or of the only one, from its record; None without a record.
+    """The plan of the named cluster, or of the only one, from its records; None without a record.
 
     Raises:
         CliError: There are several clusters.
@@ -247,9 +247,11 @@ def _recorded_plan(records: Records, name: str | None, region: str) -> Plan | No
     if name is None and len(names) > 1:
         message = f"{region} has {len(names)} clusters: {', '.join(names)}. Select one with --cluster."
         raise CliError(message, ExitCode.BAD_INPUT)
-    chosen = [record for record in records.readable if name in (None, record.cluster)]
-    chosen = [record for record in chosen if record.engine in ENGINES_WITH_NODES] or chosen
-    return deployed_plan(chosen[0], region=region, prices={}) if chosen else None
+    chosen = [record for record in reversed(records.readable) if name in (None, record.cluster)]
+    by_engine = {record.engine: record for record in chosen}
+    # Nodes first: the settings that engines share are theirs.
+    first = [by_engine[key] for key in dict.fromkeys((*ENGINES_WITH_NODES, *ENGINES)) if key in by_engine]
+    return deployed_plan(*first, region=region, prices={}) if first else None
 
 
 def _stacks(invocation: Invocation, region: str) -> ClusterStacks:

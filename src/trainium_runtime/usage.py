@@ -18,10 +18,12 @@ class LastJob:
 
     Attributes:
         ended: When it ended; None until then.
+        result: Its result; empty until then.
     """
 
     job_id: str
-    ended: datetime | None
+    ended: datetime | None = None
+    result: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

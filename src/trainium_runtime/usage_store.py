@@ -12,23 +12,24 @@ from typing import Any
 
 from trainium_runtime.errors import ABSENT_OBJECT
 from trainium_runtime.usage import ClusterUsage, LastJob, cluster_usage
+from trainium_wire.formats import json_value
+from trainium_wire.job import Outcome
 from trainium_wire.job_keys import job_keys
 from trainium_wire.keys import CURRENT_JOB_KEY, USAGE_PREFIX, key_instance
 from trainium_wire.usage import NodeUsage
 
 _READERS = 16
+_LARGEST_END = 262_144
 _LARGEST = 4096  # bytes of a report that are read; a valid report has about a tenth
 
 
-def read_usage(s3: Any, bucket: str, instances: Collection[str], *, now: datetime) -> ClusterUsage:
-    """The usage of the cluster with these instances.
+def read_usage(s3: Any, bucket: str, instances: Collection[str], job: LastJob | None, *, now: datetime) -> ClusterUsage:
+    """The usage of the cluster with these instances and this last job.
 
     Raises:
         BotoCoreError: S3 was not reached.
         ClientError: S3 refused a request.
-        ValueError: The current job cannot be parsed.
     """
-    job = _last_job(s3, bucket)
     if job and job.ended is None:
         return cluster_usage(instances, {}, job, now=now)
     names = sorted(instances)
@@ -50,7 +51,14 @@ def _node_usage(s3: Any, bucket: str, key: str | None) -> NodeUsage | None:
         return None
 
 
-def _last_job(s3: Any, bucket: str) -> LastJob | None:
+def read_last_job(s3: Any, bucket: str) -> LastJob | None:
+    """The job that the nodes run, or ran last; None if there was none.
+
+    Raises:
+        BotoCoreError: S3 was not reached.
+        ClientError: S3 refused a request.
+        ValueError: The job cannot be parsed.
+    """
     response = _get(s3, bucket, CURRENT_JOB_KEY)
     if not response:
         return None
@@ -58,7 +66,18 @@ def _last_job(s3: Any, bucket: str) -> LastJob | None:
     if not isinstance(spec, dict) or "id" not in spec:
         raise ValueError(f"{CURRENT_JOB_KEY} is not a job")
     end = _get(s3, bucket, job_keys(str(spec["id"])).end)
-    return LastJob(job_id=str(spec["id"]), ended=end["LastModified"] if end else None)
+    if not end:
+        return LastJob(job_id=str(spec["id"]))
+    return LastJob(job_id=str(spec["id"]), ended=end["LastModified"], result=_result(end["Body"].read(_LARGEST_END)))
+
+
+def _result(end: bytes) -> str:
+    """The result in the record of a job's end; `failed` if it is invalid, because nodes write it."""
+    try:
+        raw = json_value(end)
+    except ValueError:
+        raw = {}
+    return Outcome.from_record(raw if isinstance(raw, dict) else {}).result
 
 
 def _get(s3: Any, bucket: str, key: str) -> Any:

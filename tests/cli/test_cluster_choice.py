@@ -11,7 +11,9 @@ from tests.cli.conftest import FakeLocating
 from tests.cli.running import GOOD, run
 from tests.core.aws_stubs import stack_record
 from trainium_cli.cluster import nodes_command
+from trainium_cli.cluster_choice import read_cluster_plan
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.invocation import Invocation
 from trainium_wire.stack_record import StackRecord
 
 REGION = ("--region", "us-west-2")
@@ -55,6 +57,20 @@ def test_ambiguous_cluster_requires_a_name(nodes: FakeNodes, clusters: FakeLocat
     assert ended.stderr == "us-west-2 has 2 clusters: other, web-train. Select one with --cluster.\n"
     run("nodes", *REGION, "--cluster", "other")
     assert nodes.requests == ["Other"]
+
+
+def test_plan_of_a_cluster_has_the_settings_of_all_its_engines(clusters: FakeLocating) -> None:
+    node_settings = {"instance_type": "trn1.32xlarge", "nodes": 2}
+    training = {"instance_type": "trn2.48xlarge", "nodes": 9, "ends": "3d", "sagemaker_vpc": "on"}
+    clusters.recorded = [
+        stack_record("A", engine="sagemaker", settings=training),
+        stack_record("B", settings=node_settings),
+        stack_record("C", engine="pcs", settings={**node_settings, "pcs_idle_minutes": 7}),
+    ]
+    plan = read_cluster_plan(Invocation(cluster="trn-pilot", region="us-west-2"))
+    assert plan.stacks == ("cluster", "pcs", "sagemaker")
+    assert (plan.instance_type, plan.nodes, plan.pilot.ends) == ("trn1.32xlarge", 2, None)
+    assert (plan.pcs.idle_minutes, plan.sagemaker.vpc) == (7, True)
 
 
 def test_unknown_name_is_refused_with_the_nearest(nodes: FakeNodes) -> None:  # noqa: ARG001

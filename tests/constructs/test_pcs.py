@@ -84,7 +84,7 @@ def test_purchase_option_and_market_of_the_template_agree(settings: Json, option
 
 
 def test_lifecycle_scripts_run_before_slurm_at_every_boot() -> None:
-    made, node = template(), node_settings(a_plan(stacks=("pcs",), pcs_ami=IMAGE))
+    made, node = template(), node_settings(a_plan(stacks=("pcs",), ami=IMAGE, pcs_ami=IMAGE))
     for name, text in (("nodes", slurm_script(node, "slurm")), ("login", slurm_script(node, "login"))):
         actions = groups(made)[name]["NodeLifecycleActions"]
         (script,) = actions["Stages"]["NodeBootstrapped"]

@@ -59,8 +59,14 @@ class NodesOfAJob:
         self.put("end.json", {"result": result, "at": NOON, **more})
 
 
+class FollowedStore(JobStore):
+    """A store of jobs that a follower can read without an engine."""
+
+    shortest_poll, log_delay = 0.0, 0.0
+
+
 @contextmanager
-def job_bucket() -> Generator[tuple[JobStore, NodesOfAJob]]:
+def job_bucket() -> Generator[tuple[FollowedStore, NodesOfAJob]]:
     with mock_aws():
         create_bucket(BUCKET)
-        yield JobStore(REGION, BUCKET), NodesOfAJob(client("s3"))
+        yield FollowedStore(REGION, BUCKET), NodesOfAJob(client("s3"))

@@ -68,7 +68,7 @@ def test_type_without_a_known_price_is_skipped_with_the_reason() -> None:
     proposal = baseline(plan, settings, Path(), priced={"p5.48xlarge"})
     assert proposal.plan.instance_type == "p5.48xlarge"
     assert proposal.skipped["p4d.24xlarge"] == "its price in us-west-2 is unknown"
-    with pytest.raises(BaselineError, match=r"p5\.48xlarge in us-west-2 is unknown: give it in a file"):
+    with pytest.raises(BaselineError, match=r"p5\.48xlarge in us-west-2 is unknown: specify it in a file"):
         baseline(plan, settings, Path(), priced=())
 
 

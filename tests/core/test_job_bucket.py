@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.core.aws_stubs import REGION, create_bucket
-from tests.core.job_bucket import BUCKET, JOB, NOON, NodesOfAJob, job_bucket
+from tests.core.job_bucket import BUCKET, JOB, NOON, FollowedStore, NodesOfAJob, job_bucket
 from tests.nasty_names import NASTY_NAMES
 from tests.retry_cases import RETRY_CASES, RETRY_SETTINGS
 from trainium_core.jobs import aws_job_store
@@ -341,7 +341,7 @@ def test_follow_shows_first_rank_and_tracebacks_of_its_node(jobs: JobStore, node
 @pytest.mark.usefixtures("jobs")
 def test_follow_ends_after_repeated_errors() -> None:
     pauses: list[float] = []
-    follower = JobFollower(JOB.id, JobStore(REGION, "no-such-bucket"), pause=pauses.append)
+    follower = JobFollower(JOB.id, FollowedStore(REGION, "no-such-bucket"), pause=pauses.append)
     with pytest.raises(UnavailableError):
         list(follower.events())
     assert len(pauses) == UNANSWERED - 1

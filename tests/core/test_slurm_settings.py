@@ -6,6 +6,8 @@ import pytest
 
 from tests.core.plans import from_settings, the_problem
 from trainium_core.engines.pcs import slurm_settings
+from trainium_core.plan.node_settings import node_settings
+from trainium_userdata.expectations import node_expectations
 
 
 def plan(**settings: Any) -> Any:
@@ -23,6 +25,12 @@ def test_features_name_type_cores_and_framework() -> None:
 
 def test_features_of_image_id_name_no_framework() -> None:
     assert slurm_settings.features(plan(ami="ami-0123456789abcdef0"))[-1] == "neuroncores32"
+
+
+def test_own_image_of_slurm_nodes_promises_no_framework() -> None:
+    own = plan(pcs_ami="ami-0123456789abcdef0")
+    assert slurm_settings.features(own)[-1] == "neuroncores32"
+    assert node_expectations(node_settings(slurm_settings.with_node_image(own)))["framework"] is None
 
 
 def test_cpus_are_half_of_vcpus() -> None:

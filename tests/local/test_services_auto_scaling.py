@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.core.job_bucket import FollowedStore
 from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import Network, clear, make_network
 from tests.userdata.test_job_preparation import wheel
-from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_package import pack_directory
@@ -234,7 +234,7 @@ def test_stand_ins_run_a_job_as_local_processes(
     )
     clients = Clients()
     monkeypatch.setattr(clients, "client", embedded_aws.client)
-    jobs = JobStore("us-west-2", bucket, clients=clients)
+    jobs = FollowedStore("us-west-2", bucket, clients=clients)
     assert jobs.submit(job, pack_directory(tmp_path).archive, over=None)
     events = list(JobFollower(job.id, jobs, pause=lambda _: time.sleep(0.1)).events())
     state = events[-1]

@@ -40,8 +40,8 @@ class GroupChecks:
         if group.cfn_options.deletion_policy not in (None, CfnDeletionPolicy.DELETE):
             yield (
                 f"{group.node.path}: got a removal policy that retains the Auto Scaling group; allowed: one that "
-                "deletes it, since otherwise its nodes would run, and be billed, after the stack is deleted; fix: give "
-                "RemovalPolicies.of(...).retain() the types to retain, apply_to_resource_types=['AWS::S3::Bucket']"
+                "deletes it, since otherwise its nodes would run, and be billed, after the stack is deleted; fix: pass "
+                "the types to retain to RemovalPolicies.of(...).retain(), apply_to_resource_types=['AWS::S3::Bucket']"
             )
 
     def _resized(self) -> Iterator[str]:

@@ -40,10 +40,10 @@ def encoded_environment(construct: Construct, environment: Mapping[str, str]) ->
             allowed = "a variable name of letters, digits and underscores that does not begin with a digit"
             raise refuse(construct, "environment", name, allowed=allowed, fix="rename it, such as DATA_URL")
         if name in _OF_TORCHRUN:
-            allowed = f"other variables than {', '.join(_OF_TORCHRUN)}, which torchrun sets for each job"
+            allowed = f"any name except {', '.join(_OF_TORCHRUN)}, which torchrun sets for each job"
             raise refuse(construct, "environment", name, allowed=allowed, fix="remove it")
         if name in _OF_THE_NODE or name.startswith("TRN_"):
-            allowed = f"other variables than {', '.join(_OF_THE_NODE)} and TRN_..., which the node sets itself"
+            allowed = f"any name except {', '.join(_OF_THE_NODE)} and TRN_..., which the node sets"
             raise refuse(construct, "environment", name, allowed=allowed, fix="rename it")
         if not isinstance(value, str):
             got, fix = value, f"write {name}={str(value)!r}"

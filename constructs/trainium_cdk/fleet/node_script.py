@@ -43,6 +43,6 @@ class NodeScript(Asset):
         limit = facts()["user_data"]["limit_bytes"]
         if len(text.encode()) > limit:
             allowed = f"variables that fit into the nodes' user data of {limit} bytes, together with the boot script"
-            fix = "put long values into S3, and give their URL"
+            fix = "put long values into S3, and pass their URL"
             raise refuse(self, "environment", ", ".join(environment), allowed=allowed, fix=fix)
         return text

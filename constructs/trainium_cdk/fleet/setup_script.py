@@ -33,7 +33,7 @@ class SetupScript:
         if not isinstance(text, str) or not text.strip() or "\0" in text:
             raise ValueError(
                 f"SetupScript: text: got {text!r}; allowed: the text of a bash script, without NUL characters; fix: "
-                "give at least one command, or remove `setup`"
+                "specify at least one command, or remove `setup`"
             )
         if Token.is_unresolved(self.text):
             raise ValueError(

@@ -32,7 +32,7 @@ def check_addresses(construct: Construct, node: NodeSettings, nodes: int, subnet
         )
         fix = "choose a larger subnet, or fewer nodes"
         if node.addresses > 1:
-            fix += ", or give secondary_interface_type='efa-only'"
+            fix += ", or set secondary_interface_type='efa-only'"
         raise refuse(construct, "nodes", nodes, allowed=allowed, fix=fix)
 
 

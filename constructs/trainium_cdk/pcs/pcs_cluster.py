@@ -96,7 +96,7 @@ class PcsCluster(Construct):
         tag_all(self, plan.cluster_name, plan.tags)
         self.record = StackRecordParameter(self, "Record", cluster_name=plan.cluster_name, record=self._stack_record)
         self.node.add_dependency(self.record)
-        self._plan, self._node = plan, node_settings(plan)
+        self._plan, self._node = plan, node_settings(slurm_settings.with_node_image(plan))
         self._capacity = Capacity(plan.capacity, plan.reservation_id)
         warn_if_reservation_is_shared(self, self._capacity)
         egress = plan.network.new_vpc_egress

@@ -83,7 +83,9 @@ def _read(invocation: Invocation, plan: Plan, stacks: Sequence[str]) -> Audit:
     with waiting(message) as change:
         return run_audit(
             plan,
-            AwsAuditedAccount(plan.region, clients=invocation.clients),
+            AwsAuditedAccount(
+                plan.region, clients=invocation.clients, known=invocation.cluster_stacks.get(plan.region)
+            ),
             stack_names=stacks,
             now=datetime.now(UTC),
             on_progress=lambda done, total: change(f"{message}: {done} of {total} lists read"),

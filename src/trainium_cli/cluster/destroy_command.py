@@ -72,7 +72,7 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
         stacks = cluster_stack_names(invocation, plan)
         scope = find_scope(account, plan.cluster_name, located=stacks, whole_stacks=whole_stacks)
         if not invocation.cluster:
-            _refuse_another_project(plan, scope)
+            _refuse_another_project(invocation, plan, scope)
         found = inventory(account, scope, plan, prices=AwsPrices(plan.region, clients=invocation.clients))
     if not invocation.as_json:
         show_inventory(found, scope, plan.region)
@@ -100,11 +100,13 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     return _EXIT_CODES[verdict(outcomes)]
 
 
-def _refuse_another_project(plan: Plan, scope: Scope) -> None:
-    stack = scope.other_project(plan.project_id)
+def _refuse_another_project(invocation: Invocation, plan: Plan, scope: Scope) -> None:
+    """Raises CliError if another project deployed the cluster than that of the settings, which may have mistakes."""
+    settings = settings_given(invocation.cdk_json, invocation.overrides)
+    own = settings.get("project_id") if invocation.has_plan else plan.project_id
+    stack = scope.other_project(own)
     if stack is not None:
-        own = plan.project_id or "no ID"
-        message = f"{stack.name} belongs to the project {stack.project}, not to that of this plan ({own})."
+        message = f"{stack.name} belongs to the project {stack.project}, not to that of this plan ({own or 'no ID'})."
         fix = f"To destroy it, run: trn destroy --cluster {plan.cluster_name}"
         raise CliError(f"Nothing was destroyed: {message} {fix}", ExitCode.NOT_READY)
 

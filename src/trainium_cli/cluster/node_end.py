@@ -7,13 +7,14 @@ import click
 from trainium_cli.invocation import Command, Invocation
 from trainium_cli.mistakes import mistake
 from trainium_core.jobs.aws_job_store import JobStore
-from trainium_core.jobs.progress import JobState
 from trainium_core.nodes.aws_fleets import AwsFleets
+from trainium_core.nodes.aws_nodes import AwsUsage
 from trainium_core.nodes.report import NoFleetError
 from trainium_core.plan import Plan
 from trainium_core.setting_schema.forms import read_duration
 from trainium_core.teardown.notice import DEFAULT_GRACE
 from trainium_runtime.errors import UnavailableError
+from trainium_runtime.usage import LastJob
 
 _UNITS = {"s": timedelta(seconds=1), "m": timedelta(minutes=1)}
 _LONGEST = timedelta(hours=1)
@@ -42,37 +43,42 @@ def grace_option(command: Command) -> Command:
         show_default=True,
         callback=_duration,
         help="Time between the notice to running nodes and their termination, such as 90s or 5m, at most 60m. Jobs can "
-        "save their state in this time. 0: no notice.",
+        "save their state in this time, which ends when their job has ended. 0: no notice.",
     )(command)
 
 
 def running_job_sentence(invocation: Invocation, plan: Plan, stack: str) -> str | None:
     """A sentence about the job on the stack's nodes, or why it is unknown; None if no job is running, or with Slurm."""
     try:
-        state = _last_job(invocation, plan, stack)
+        bucket, last = _last_job(invocation, plan, stack)
+        if bucket is None or last is None or last.ended:
+            return None
+        state = JobStore(plan.region, bucket, clients=invocation.clients).state(last.job_id)
     except UnavailableError as error:
         return f"unknown whether a job is running: {error}"
-    if state is None or state.is_over:
-        return None
-    return f"{state.job.id} has not ended ({state.status}): unsaved state will be lost"
+    status = f" ({state.status})" if state else ""
+    return f"{last.job_id} has not ended{status}: unsaved state will be lost"
 
 
 def has_job(invocation: Invocation, plan: Plan, stack: str) -> bool | None:
     """Whether a job is running on the stack's nodes, or they are storing its results; None if unknown."""
     try:
-        state = _last_job(invocation, plan, stack)
+        bucket, last = _last_job(invocation, plan, stack)
+        if bucket is None or last is None or not last.ended:
+            return last is not None
+        state = JobStore(plan.region, bucket, clients=invocation.clients).state(last.job_id, every_node=True)
     except UnavailableError:
         return None
-    if state is None or not state.is_over:
-        return state is not None
-    return any(not node.has_ended for attempt in state.attempts[-1:] for node in attempt.nodes)
+    attempts = state.attempts if state else ()
+    return any(not node.has_ended for attempt in attempts[-1:] for node in attempt.nodes)
 
 
-def _last_job(invocation: Invocation, plan: Plan, stack: str) -> JobState | None:
-    """The current or last job on the stack's nodes; None without one, or with Slurm. Raises UnavailableError."""
-    clients = invocation.clients
+def _last_job(invocation: Invocation, plan: Plan, stack: str) -> tuple[str | None, LastJob | None]:
+    """The bucket of a stack's nodes, and their last job; None without one. Raises UnavailableError."""
     try:
-        fleet = AwsFleets(plan.region, clients=clients).fleet_record(stack)
+        fleet = AwsFleets(plan.region, clients=invocation.clients).fleet_record(stack)
     except NoFleetError:
-        return None
-    return JobStore(plan.region, fleet.bucket, clients=clients).last(every_node=True) if fleet else None
+        return None, None
+    if fleet is None:
+        return None, None
+    return fleet.bucket, AwsUsage(plan.region, clients=invocation.clients).last_job(fleet.bucket)

@@ -28,7 +28,7 @@ from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.pilot_end import utc_text
-from trainium_runtime.usage import ClusterUsage
+from trainium_runtime.usage import ClusterUsage, LastJob
 
 
 @click.command()
@@ -38,11 +38,11 @@ from trainium_runtime.usage import ClusterUsage
 def status(invocation: Invocation, stack: str | None) -> ExitCode:
     """Show the cluster on one screen.
 
-    Shows its state, stacks, nodes, replacements, login node, current cost per hour, end, use, job, and the last stack
-    events. Names everything that could not be read.
+    Shows its state, stacks, nodes, replacements, login node, current cost per hour, end, use, job of its nodes, and the
+    last stack events. Names everything that could not be read.
 
-    Exit code 0: every node is verified, or the cluster should have no nodes. 1: otherwise, or not deployed. 3: as 0,
-    but something could not be read.
+    Exit code 0: every node is verified, or the cluster should have no nodes, such as one for SageMaker only. 1:
+    otherwise, or not deployed. 3: as 0, but something could not be read.
     """
     plan = read_cluster_plan(invocation)
     nodes_stack = cluster_stack_name(invocation, plan, stack)
@@ -78,21 +78,29 @@ def _read(plan: Plan, stack: str, clients: Clients, *, is_given: bool) -> Cluste
     if names and stack not in names and not is_given:  # no stack has nodes: for example, SageMaker alone
         stack = names[0]
 
+    use = AwsUsage(plan.region, clients=clients)
+
     @cache
-    def records_bucket() -> str | None:
-        fleet = account.fleet_record(stack)
-        return fleet.bucket if fleet else None
+    def last_job(bucket: str) -> LastJob | None:
+        return use.last_job(bucket)
 
     def usage(instances: Collection[str]) -> ClusterUsage | None:
-        bucket = records_bucket()
-        return (
-            AwsUsage(plan.region, clients=clients).usage(bucket, instances, now=datetime.now(UTC)) if bucket else None
-        )
+        fleet = account.fleet_record(stack)
+        return use.usage(fleet.bucket, instances, last_job(fleet.bucket), now=datetime.now(UTC)) if fleet else None
 
     def job() -> JobStatus | None:
-        bucket = records_bucket()
-        newest = JobStore(plan.region, bucket, clients=clients).newest(1, brief=True) if bucket else []
-        return JobStatus(job_id=newest[0].job.id, status=newest[0].status) if newest else None
+        fleet = account.fleet_record(stack)
+        if fleet is None:
+            return None
+        jobs = JobStore(plan.region, fleet.bucket, clients=clients)
+        if fleet.group is None:  # Slurm, whose jobs may run at the same time
+            newest = jobs.newest(1, brief=True)
+            return JobStatus(job_id=newest[0].job.id, status=newest[0].status) if newest else None
+        last = last_job(fleet.bucket)
+        if last is None:
+            return None
+        state = None if last.ended else jobs.state(last.job_id)
+        return JobStatus(job_id=last.job_id, status=state.status if state else last.result or "unknown")
 
     return cluster_status(
         cluster,
@@ -103,6 +111,7 @@ def _read(plan: Plan, stack: str, clients: Clients, *, is_given: bool) -> Cluste
         usage=usage,
         absence=lambda: absence(cluster, AwsAbsences(plan.region, clients=clients), datetime.now(UTC)),
         replacements=plan.node.replacements if plan.node.recovery else 0,
+        plans_nodes=plans_nodes,
     )
 
 
@@ -135,7 +144,7 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
         states = Counter(node.state for node in found.nodes.nodes)
         if len(states) > 1:
             yield "", ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
-        yield "Replaced", f"{found.nodes.replaced} of {found.replacements} in 24 hours"
+        yield "Replacements", f"{found.nodes.replaced} of {found.replacements} used in the last 24 hours"
         for gone in found.nodes.gone[:_GONE_SHOWN]:
             yield "", f"{gone.instance_id}, {gone.since:%m-%d %H:%M}Z: {gone.reason}"
     if cluster.login_counts:
@@ -146,7 +155,8 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
     yield "End", _end(cluster.ends, now)
     if found.usage:
         yield "In use", _usage(found.usage, idle_minutes)
-    yield "Job", f"{found.job.job_id}: {found.job.status}" if found.job else "none"
+    if found.has_nodes:
+        yield "Job", f"{found.job.job_id}: {found.job.status}" if found.job else "none"
     for number, event in enumerate(found.events):
         at = f"{event.time:%m-%d %H:%M:%SZ} " if event.time else ""
         yield "" if number else "Last events", f"{at}{event.status}{f': {event.reason}' if event.reason else ''}"
@@ -180,7 +190,7 @@ def _usage(usage: ClusterUsage, idle_minutes: int | None) -> str:
     if usage.state != "idle" or usage.idle_since is None:
         return f"{'yes' if usage.state == 'in-use' else 'unknown'}: {usage.why}"
     if idle_minutes is None:
-        return f"no: {usage.why}; without trn:idle_minutes the nodes keep running"
+        return f"no: {usage.why}; trn:idle_minutes is not set, so the nodes keep running"
     stop = usage.idle_since + timedelta(minutes=idle_minutes)
     return f"no: {usage.why}; the nodes are terminated at {minute_text(stop)} (trn:idle_minutes)"
 

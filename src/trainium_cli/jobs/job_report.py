@@ -321,4 +321,4 @@ def _cost(state: JobState, running_hour: Total | None) -> str:
             f"{least}{dollars(usd)} for {duration(seconds)} of its attempts; nodes also cost while they start and idle"
         )
     usd = running_hour.usd * Decimal(lasted_seconds(state)) / _HOUR
-    return f"{least}{dollars(usd)} of the cluster's time"
+    return f"{least}{dollars(usd)} for the cluster"

@@ -52,7 +52,9 @@ def _read_spending(invocation: Invocation, plan: Plan, stacks: Sequence[str], *,
     with waiting(message) as change:
         return spending(
             plan,
-            AwsSpendingAccount(plan.region, clients=invocation.clients),
+            AwsSpendingAccount(
+                plan.region, clients=invocation.clients, known=invocation.cluster_stacks.get(plan.region)
+            ),
             stack_names=stacks,
             now=datetime.now(UTC),
             ask_cost_explorer=ask_cost_explorer,

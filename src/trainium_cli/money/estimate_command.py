@@ -178,7 +178,7 @@ def notes_on(plan: Plan, estimated: Estimate) -> list[str]:
     notes += [f"{note[:1].upper()}{note[1:]}." for note in stack_cost_notes(plan)]
     if estimated.unknown:
         missing = ", ".join(dict.fromkeys(line.item.product for line in estimated.unknown))
-        notes.append(f"Unknown in {plan.region}: {missing}. Give prices in a CSV file: -c trn:prices=prices.csv")
+        notes.append(f"Unknown in {plan.region}: {missing}. Specify prices in a CSV file: -c trn:prices=prices.csv")
     return notes
 
 

@@ -55,7 +55,7 @@ def plan_sections(plan: Plan) -> Mapping[str, Sequence[tuple[str, str]]]:
     """Titled rows of what the stacks of the plan create and need."""
     sections: dict[str, Sequence[tuple[str, str]]] = {}
     if any(engine.has_nodes for engine in plan_engines(plan)):
-        sections |= {"Each node": _node(plan), "Around the nodes": _surroundings(plan), "Needs": _needs(plan)}
+        sections |= {"Each node": _node(plan), "Infrastructure": _surroundings(plan), "Needs": _needs(plan)}
     else:
         sections["Each instance"] = [("Devices", _devices(plan))]
     for engine in plan_engines(plan):

@@ -11,8 +11,10 @@ from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.audit.stack_record import DELETE_SKIPPED, AuditedStack
 from trainium_core.aws.identity import AwsIdentities
 from trainium_core.aws.prices import AwsPrices
+from trainium_core.clusters.cluster import ClusterStacks
 from trainium_core.stacks.aws_stacks import AwsStackReader
 from trainium_core.stacks.cluster_resources import cluster_resources, tagged_cluster
+from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
@@ -22,14 +24,23 @@ _DELETED_STACKS = 50
 
 
 class AwsStackHistory(AwsStackReader):
-    """Reads existing and deleted stacks, with the resources that they created."""
+    """Reads existing and deleted stacks, with the resources that they created.
+
+    Args:
+        known: What was read of the region already.
+    """
+
+    def __init__(self, region: str, *, clients: Clients | None = None, known: ClusterStacks | None = None) -> None:
+        super().__init__(region, clients=clients)
+        self._known = known
 
     def stack_records(self, names: Sequence[str]) -> Sequence[AuditedStack]:
         """Every existing stack, every deleted one with one of the names, and the most recently deleted others.
 
         `made` is set for stacks with a cluster or with one of the names.
         """
-        stacks = [*self.describe_stacks(), *self._deleted(names)]
+        existing = self._known.described if self._known else self.describe_stacks()
+        stacks = [*existing, *self._deleted(names)]
         with ThreadPoolExecutor(_THREADS) as threads:
             return list(threads.map(partial(self._record, names), stacks))
 
@@ -89,7 +100,8 @@ class AwsAuditedAccount(AwsIdentities, AwsPrices, AwsStackHistory):
 
     def tagged(self) -> Mapping[str, str]:
         """The tag index (Resource Groups Tagging API): the value of trn:cluster of every tagged resource, by ARN."""
-        return {arn: tags[CLUSTER_TAG] for arn, tags in self.tag_index().items()}
+        known = self._known.tag_index if self._known else None
+        return {arn: tags[CLUSTER_TAG] for arn, tags in (self.tag_index() if known is None else known).items()}
 
     def calls(self) -> Mapping[str, int]:
         """The number of requests so far, by operation."""

@@ -11,7 +11,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 STACK_ID_TAG = "aws:cloudformation:stack-id"
 """A tag that CloudFormation adds to resources."""
 
-Seen = tuple[str, str, Resource]
+ListedResource = tuple[str, str, Resource]
 """Kind, CloudFormation type and resource."""
 
 
@@ -72,11 +72,11 @@ class Ownership:
         return stack_id in self.stacks.other_ids or arn_name(stack_id).partition("/")[0] not in self.stack_names
 
 
-def belonging(seen: Iterable[Seen], evidence: Ownership) -> list[tuple[Seen, Found]]:
+def owned_resources(seen: Iterable[ListedResource], evidence: Ownership) -> list[tuple[ListedResource, Found]]:
     """The resources of the cluster and, recursively, their parts."""
-    rest, owned, ids = list(seen), list[tuple[Seen, Found]](), set(evidence.stacks.made_names)
+    rest, owned, ids = list(seen), list[tuple[ListedResource, Found]](), set(evidence.stacks.made_names)
     while True:
-        candidates, rest, new = rest, list[Seen](), list[tuple[Seen, Found]]()
+        candidates, rest, new = rest, list[ListedResource](), list[tuple[ListedResource, Found]]()
         for kind, resource_type, resource in candidates:
             found_by = evidence.found_by(resource_type, resource) or _owning_parents(resource, ids, evidence)
             if found_by:

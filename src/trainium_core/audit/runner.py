@@ -11,7 +11,7 @@ from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.listings.listing import AwsResourceLister
 from trainium_core.audit.monthly_price import per_month, priced_items
 from trainium_core.audit.outcome import Audit, Audited, Group, NotRead
-from trainium_core.audit.ownership import Ownership, Seen, belonging
+from trainium_core.audit.ownership import ListedResource, Ownership, owned_resources
 from trainium_core.audit.resource import Charge, Found, Resource, arn_key, arn_name, arn_type
 from trainium_core.audit.stack_record import DELETE_SKIPPED, AuditedStack, AuditedStacks, resource_status
 from trainium_core.naming import BOOTSTRAP_STACK_NAME
@@ -94,7 +94,7 @@ class _Answers:
 
     listers: Sequence[AwsResourceLister]
     covered: Sequence[AwsResourceLister]
-    seen: Sequence[Seen]
+    seen: Sequence[ListedResource]
     tagged: Mapping[str, str]
     stacks: AuditedStacks
     not_read: Sequence[NotRead]
@@ -221,7 +221,7 @@ def _grouped(
     own = answers.stacks.own
     yield from _in("left", existing_stacks(own))
     grouped: list[tuple[Group, Found]] = [
-        (_group(seen, answers), found) for seen, found in belonging(answers.seen, evidence)
+        (_group(seen, answers), found) for seen, found in owned_resources(answers.seen, evidence)
     ]
     yield from _measured([*grouped, *_in("shared", _bootstrap_resources(answers))], answers.listers, not_read)
     yield from _in("left", only_in_tag_index(answers.tagged, cluster, own, answers.covered))
@@ -239,7 +239,7 @@ def _bootstrap_resources(answers: _Answers) -> Iterator[Found]:
             yield Found(kind=kind, resource=resource, found_by=(f"created by stack {BOOTSTRAP_STACK_NAME}",))
 
 
-def _group(seen: Seen, answers: _Answers) -> Group:
+def _group(seen: ListedResource, answers: _Answers) -> Group:
     _, resource_type, resource = seen
     maker = answers.stacks.creating_stack(resource_type, resource.ids)
     return "kept" if maker and resource_status(maker, resource_type, resource.ids) == DELETE_SKIPPED else "left"

@@ -45,17 +45,20 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
 
     def cluster_stacks(self) -> ClusterStacks:
         with ThreadPoolExecutor() as threads:
-            searching = threads.submit(self._tagged_stacks)
+            searching = threads.submit(self.tag_index) if self._by_tag else None
             records = self.records()
             existing = self.describe_stacks()
             not_read = [f"the record of a stack: {reason}" for reason in records.unreadable.values()]
-            tagged = dict[str, str]()
+            tag_index = None
             try:
-                tagged = searching.result()
+                tag_index = searching.result() if searching else None
             except NoAccessError:
                 raise
             except UnavailableError as error:
                 not_read.append(f"stacks without a record, by their resources: {error}")
+        # The cluster of each stack that created tagged resources.
+        found = (tag_index or {}).values()
+        tagged = {tags[_STACK_TAG]: tags[CLUSTER_TAG] for tags in found if _STACK_TAG in tags}
         stacks = list[ClusterStack]()
         capacity = AwsCapacity(self.region, clients=self._clients)
         for described in existing:
@@ -71,13 +74,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             except (UnreadableError, UnavailableError) as error:
                 not_read.append(f"the end of {cluster} in the stack {name}: {error}")
             stacks.append(_cluster_stack(name, cluster, stack, own, ends))
-        return ClusterStacks(stacks=stacks, not_read=not_read)
-
-    def _tagged_stacks(self) -> Mapping[str, str]:
-        """The cluster of each stack that created tagged resources."""
-        if not self._by_tag:
-            return {}
-        return {tags[_STACK_TAG]: tags[CLUSTER_TAG] for tags in self.tag_index().values() if _STACK_TAG in tags}
+        return ClusterStacks(stacks=stacks, not_read=not_read, described=existing, tag_index=tag_index)
 
     def cluster_nodes(self) -> Sequence[ClusterNode]:
         filters = [
@@ -143,6 +140,7 @@ def _node(instance: Mapping[str, Any]) -> ClusterNode:
         product=_PRODUCTS.get(instance.get("InstanceLifecycle", ""), ON_DEMAND),
         zone_id=instance.get("Placement", {}).get("AvailabilityZoneId", ""),
         stack=tags.get(_STACK_TAG),
+        described=instance,
     )
 
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Protocol
+from typing import Any, Protocol
 
 from trainium_core.aws.identity import Identity
 from trainium_core.costs.estimate import Total
@@ -53,6 +53,7 @@ class ClusterNode:
         state: EC2's state.
         product: Product of the price list, such as `spot`.
         stack: The stack that created it, if a tag names it.
+        described: EC2's description.
     """
 
     instance_id: str
@@ -62,6 +63,7 @@ class ClusterNode:
     product: str
     zone_id: str = ""
     stack: str | None = None
+    described: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False, repr=False)
 
     @property
     def is_login_node(self) -> bool:
@@ -76,10 +78,14 @@ class ClusterStacks:
     Attributes:
         stacks: One for each cluster in each stack.
         not_read: The searches and stacks that could not be read, each with the reason.
+        described: CloudFormation's descriptions of all stacks of the region that are not deleted.
+        tag_index: The tags of each resource with the tag trn:cluster, by ARN; None if they were not read.
     """
 
     stacks: Sequence[ClusterStack]
     not_read: Sequence[str] = ()
+    described: Sequence[Mapping[str, Any]] = ()
+    tag_index: Mapping[str, Mapping[str, str]] | None = None
 
 
 class ClustersAccount(Prices, Protocol):

@@ -43,6 +43,7 @@ class ClusterStatus:
         events: The last three events of the stack itself, newest first.
         absence: Why there are no nodes; None if there are nodes, or no reason is known.
         not_read: What could not be read, and why.
+        plans_nodes: Whether a stack of the plan has nodes.
     """
 
     cluster: Cluster
@@ -53,12 +54,21 @@ class ClusterStatus:
     events: Sequence[StackEvent] = ()
     absence: Absence | None = None
     not_read: Sequence[str] = ()
+    plans_nodes: bool = True
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether the cluster has nodes, or would have some if it were deployed and awake."""
+        cluster = self.cluster
+        return self.plans_nodes or bool(cluster.nodes) or any(stack.has_nodes for stack in cluster.stacks)
 
     @property
     def is_healthy(self) -> bool:
         """Whether the cluster is asleep, needs no nodes now, or has verified all nodes that it needs."""
         if self.cluster.state == "asleep":
             return True
+        if not self.has_nodes:
+            return all(stack.is_steady for stack in self.cluster.stacks)
         return self.nodes is not None and (self.nodes.asleep or self.nodes.verdict.state == "ready")
 
 
@@ -72,6 +82,7 @@ def cluster_status(
     usage: Callable[[Collection[str]], ClusterUsage | None],
     absence: Callable[[], Absence | None],
     replacements: int,
+    plans_nodes: bool,
 ) -> ClusterStatus:
     """Read the status of a cluster. Parts that cannot be read are listed in `not_read`, but not those that a stack has
     not created, or has deleted again.
@@ -85,6 +96,7 @@ def cluster_status(
         usage: Reads the use of instances by their IDs.
         absence: Reads why there are no nodes.
         replacements: Maximum number of failed nodes that are replaced in any 24 hours.
+        plans_nodes: Whether a stack of the plan has nodes.
     """
     not_read = list[str]()
 
@@ -97,7 +109,8 @@ def cluster_status(
             not_read.append(f"{what}: {error}")
             return None
 
-    deployed = read_or_note("nodes", lambda: nodes.nodes(stack))
+    described = {node.instance_id: node.described for node in cluster.nodes}
+    deployed = read_or_note("nodes", lambda: nodes.nodes(stack, described=described))
     all_events = read_or_note("events", lambda: events.stack_events(stack, after=None)) or ()
     instances = [node.instance_id for node in deployed.instances] if deployed else []
     for_jobs = deployed is not None and deployed.for_jobs is not None
@@ -111,4 +124,5 @@ def cluster_status(
         absence=None if cluster.node_counts else read_or_note("why there are no nodes", absence),
         events=[event for event in reversed(all_events) if event.of_stack][:_EVENTS],
         not_read=tuple(not_read),
+        plans_nodes=plans_nodes,
     )

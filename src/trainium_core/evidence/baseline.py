@@ -137,8 +137,8 @@ def _preferred_type(plan: Plan, priced: Collection[str]) -> tuple[str, str, Mapp
         skipped[name] = f"its price in {plan.region} is unknown" if is_offered else f"{plan.region} does not offer it"
     if unpriced := candidates(plan):
         raise BaselineError(
-            f"the price of {', '.join(unpriced)} in {plan.region} is unknown: give it in a file (trn:prices), or name "
-            "the type with --type"
+            f"the price of {', '.join(unpriced)} in {plan.region} is unknown: specify it in a file (trn:prices), or "
+            "name the type with --type"
         )
     both = sorted({*plan.type.zones} & {region for name in row["types"] for region in plan.catalog[name].zones})
     elsewhere = f"regions that offer one of them and {plan.instance_type}: {', '.join(both) or 'none'}"

@@ -78,8 +78,6 @@ class JobStore:
         clients: The clients of boto3. Default: new ones.
     """
 
-    shortest_poll, log_delay = 0.0, 0.0
-
     def __init__(self, region: str, bucket: str | Callable[[], str], *, clients: Clients | None = None) -> None:
         find = (lambda: bucket) if isinstance(bucket, str) else bucket
         self._objects = JobBucket(region, find, clients=clients)
@@ -108,13 +106,13 @@ class JobStore:
         except ValueError as error:
             raise UnavailableError(f"s3://{self.bucket}/{CURRENT_JOB_KEY} is {error}") from error
 
-    def last(self, *, every_node: bool = False) -> JobState | None:
+    def last(self) -> JobState | None:
         """The state of the current job."""
         current = self.current()
         if current is None:
             return None
         self._submitted.setdefault(current.job.id, current.job)
-        return self.state(current.job.id, every_node=every_node)
+        return self.state(current.job.id)
 
     def submit(
         self, job: Job, archive: bytes, *, over: CurrentJob | None, uploads: Mapping[str, Path] | None = None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.jobs.engine import NoStackError
+from trainium_core.jobs.follow import JobLog
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.source_files import input_files, left_out_text
 from trainium_core.jobs.source_package import SourcePackage
@@ -38,6 +39,25 @@ def deployed_store(plan: Plan, stack: str, clients: Clients) -> JobStore:
         return fleet.bucket
 
     return JobStore(plan.region, find, clients=clients)
+
+
+class StoredJobs:
+    """The common part of trainium_core.jobs.engine.JobEngine."""
+
+    bills_jobs = False
+    shortest_poll, log_delay = 0.0, 0.0
+
+    def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
+        self.plan, self.stack, self.clients = plan, stack, clients
+        self.store = deployed_store(plan, stack, clients)
+
+    def claims(self, job_id: str) -> bool:
+        return "--" not in job_id
+
+    def open_log(
+        self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
+    ) -> JobLog:
+        return self.store.open_log(job_id, rank=rank, node=node, attempt=attempt)
 
 
 @dataclass

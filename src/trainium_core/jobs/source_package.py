@@ -71,7 +71,9 @@ def pack_directory(source: Path | None, outputs: Path | None = None) -> SourcePa
     if source is None:
         return SourcePackage(script="", names=(), archive=_archive({}, {}), unpacked_bytes=0)
     if not source.is_dir():
-        raise JobError([source_problem(source, "a directory that exists", "give the directory of the command's files")])
+        raise JobError(
+            [source_problem(source, "a directory that exists", "specify the directory of the command's files")]
+        )
     return _packed("", source_files(source, outputs))
 
 
@@ -88,7 +90,7 @@ def _packed(script: str, source: SourceFiles) -> SourcePackage:
 
 def _script_and_files(script: Path, folder: Path, outputs: Path | None) -> tuple[str, SourceFiles]:
     if not folder.is_dir():
-        raise JobError([source_problem(folder, "a directory that exists", "give the directory of the script")])
+        raise JobError([source_problem(folder, "a directory that exists", "specify the directory of the script")])
     try:
         name = script.resolve().relative_to(folder.resolve()).as_posix()
     except ValueError:
@@ -121,5 +123,5 @@ def _archive(contents: Mapping[str, bytes], files: Mapping[str, Path]) -> bytes:
 def _no_script(script: Path) -> JobProblem:
     scripts = [path.name for path in script.parent.glob("*.py")] if script.parent.is_dir() else []
     close = nearest(script.name, scripts)
-    fix = f"write {script.parent / close}" if close else "give the path of the training script"
+    fix = f"write {script.parent / close}" if close else "specify the path of the training script"
     return JobProblem(key="script", got=str(script), allowed="a file that exists", nearest=close, fix=fix)

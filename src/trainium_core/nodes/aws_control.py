@@ -161,11 +161,17 @@ class AwsNodeChanges(AwsChangeSets, AwsNodeControl):
 
     def running_nodes(self, stack: str) -> int:
         """The number of pending and running nodes of the stack; 0 without the stack. Raises UnavailableError."""
-        groups = self.node_groups(self.physical_ids(stack, GROUP))
+        # Not from its record, which this version may be unable to read: running nodes must not be overlooked.
+        created = [entry for entry in self.stack_resources(stack) if entry.get("PhysicalResourceId")]
+
+        def physical_ids(kind: str) -> Sequence[str]:
+            return [entry["PhysicalResourceId"] for entry in created if entry["ResourceType"] == kind]
+
+        groups = self.node_groups(physical_ids(GROUP))
         of_ec2 = sum(number for group in groups for state, number in group.instances.items() if state in _RUNNING)
         of_services = (
             nodes.running(self, physical_id)
             for nodes in service_nodes()
-            for physical_id in self.physical_ids(stack, nodes.resource_type)
+            for physical_id in physical_ids(nodes.resource_type)
         )
         return of_ec2 + sum(of_services)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any
 
 from trainium_core.engines.registry import ENGINES
 from trainium_core.nodes.aws_fleets import AwsFleets
@@ -11,22 +12,32 @@ from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe_group, describe_instances
-from trainium_runtime.usage import ClusterUsage
-from trainium_runtime.usage_store import read_usage
+from trainium_runtime.usage import ClusterUsage, LastJob
+from trainium_runtime.usage_store import read_last_job, read_usage
 from trainium_wire.keys import RECORDS_PREFIX
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import StoredRecord
 from trainium_wire.stack_record import StackRecord
 
+Descriptions = Mapping[str, Mapping[str, Any]]
+_NOT_DESCRIBED: Descriptions = {}
+
 
 class AwsUsage(AwsService):
-    def usage(self, bucket: str, instances: Collection[str], *, now: datetime) -> ClusterUsage:
-        """The usage of nodes, from the bucket of their records. Raises UnavailableError."""
+    """Reads the use of nodes from the bucket of their records. Methods raise UnavailableError."""
+
+    def last_job(self, bucket: str) -> LastJob | None:
+        """The current or last job; None without one."""
         with read_errors(f"s3:GetObject on the bucket {bucket}"):
             try:
-                return read_usage(self.client("s3"), bucket, instances, now=now)
+                return read_last_job(self.client("s3"), bucket)
             except ValueError as error:
                 raise UnavailableError(str(error)) from error
+
+    def usage(self, bucket: str, instances: Collection[str], job: LastJob | None, *, now: datetime) -> ClusterUsage:
+        """The usage of instances with their last job."""
+        with read_errors(f"s3:GetObject on the bucket {bucket}"):
+            return read_usage(self.client("s3"), bucket, instances, job, now=now)
 
 
 class AwsNodes(AwsFleets):
@@ -36,13 +47,18 @@ class AwsNodes(AwsFleets):
         super().__init__(region, clients=clients)
         self._stores: dict[str, NodeStore] = {}
 
-    def nodes(self, stack: str) -> DeployedNodes | None:
-        """The nodes of a stack; None if the stack does not exist."""
+    def nodes(self, stack: str, *, described: Descriptions = _NOT_DESCRIBED) -> DeployedNodes | None:
+        """The nodes of a stack; None if the stack does not exist.
+
+        Args:
+            stack: Name of the stack.
+            described: EC2's descriptions of instances by ID, which were read already.
+        """
         fleet = self.fleet_record(stack)
         if fleet is None:
             return None
         if fleet.group is not None:
-            return self._scaling_group(fleet, fleet.group)
+            return self._scaling_group(fleet, fleet.group, described)
         service = ENGINES[fleet.engine].service_nodes()
         assert service is not None, "an engine without it records the group"
         group = service.group(self, fleet.cluster)
@@ -57,7 +73,7 @@ class AwsNodes(AwsFleets):
             for_jobs=JobBounds(most=group.most, planned=int(fleet.settings["nodes"])),
         )
 
-    def _scaling_group(self, fleet: StackRecord, name: str) -> DeployedNodes:
+    def _scaling_group(self, fleet: StackRecord, name: str, described: Descriptions) -> DeployedNodes:
         with read_errors("autoscaling:DescribeAutoScalingGroups"):
             try:
                 group = describe_group(self.client("autoscaling"), name)
@@ -66,7 +82,7 @@ class AwsNodes(AwsFleets):
         records, membership = self._stored(fleet)
         return DeployedNodes(
             wanted=group.desired,
-            instances=self._instances(name, group),
+            instances=self._instances(name, group, described),
             records=records,
             membership=membership,
             suspended=group.suspended,
@@ -87,10 +103,9 @@ class AwsNodes(AwsFleets):
             return NodesNotCreatedError(stack, deployed.status)
         return UnavailableError(f"{error}, although the stack has one: it was deleted outside CloudFormation")
 
-    def _instances(self, group_name: str, group: Group) -> tuple[NodeInstance, ...]:
-        if not group.instances:
-            return ()
-        with read_errors("ec2:DescribeInstances"):
-            found = describe_instances(self.client("ec2"), group_name)
-            leaving = group.leaving
-            return tuple(node_instance(i, found.get(i, {}), leaving=i in leaving) for i in sorted(group.instances))
+    def _instances(self, group_name: str, group: Group, described: Descriptions) -> tuple[NodeInstance, ...]:
+        if not described.keys() >= {*group.instances}:
+            with read_errors("ec2:DescribeInstances"):
+                described = describe_instances(self.client("ec2"), group_name)
+        leaving = group.leaving
+        return tuple(node_instance(i, described.get(i, {}), leaving=i in leaving) for i in sorted(group.instances))

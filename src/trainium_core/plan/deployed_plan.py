@@ -7,7 +7,13 @@ from typing import Any, cast
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.plan.plan import Plan
-from trainium_core.plan.settings_by_key import SETTINGS, belongs_to_another_engine, constructor_arguments, setting_value
+from trainium_core.plan.settings_by_key import (
+    GROUP_OF,
+    SETTINGS,
+    belongs_to_another_engine,
+    constructor_arguments,
+    setting_value,
+)
 from trainium_core.prices.price import PriceTable
 from trainium_core.setting_schema.forms import UnreadableError, as_written
 from trainium_runtime.errors import UnavailableError
@@ -86,12 +92,13 @@ def recorded_type(kind: InstanceType, region: str) -> Mapping[str, Any] | None:
     return {name: _as_list(value) for name, value in values.items()} | {"zones": here}
 
 
-def deployed_plan(record: StackRecord, *, region: str, prices: PriceTable) -> DeployedPlan:
+def deployed_plan(record: StackRecord, *others: StackRecord, region: str, prices: PriceTable) -> DeployedPlan:
     """The plan of the cluster of a record.
 
     Args:
         record: The record.
-        region: The region of the stack.
+        others: Records of the cluster's stacks of other engines. Only settings of these engines are read from them.
+        region: The region of the stacks.
         prices: The user's own prices.
 
     Raises:
@@ -100,6 +107,16 @@ def deployed_plan(record: StackRecord, *, region: str, prices: PriceTable) -> De
     catalog = builtin_catalog()
     if record.instance_type is not None:
         catalog = _with_type(catalog, record)
+    values = _values(record)
+    for other in others:
+        values |= {key: value for key, value in _values(other).items() if GROUP_OF[key] == other.engine}
+    values.setdefault("instance_type", "")
+    engines = tuple(dict.fromkeys(one.engine for one in (record, *others)))
+    named = {"cluster_name": record.cluster, "region": region, "stacks": engines}
+    return DeployedPlan(**constructor_arguments({**values, **named, "catalog": catalog, "prices": prices}))
+
+
+def _values(record: StackRecord) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, raw in record.settings.items():
         if key not in SETTINGS:
@@ -108,9 +125,7 @@ def deployed_plan(record: StackRecord, *, region: str, prices: PriceTable) -> De
             values[key] = SETTINGS[key].form.read(raw)
         except UnreadableError as error:
             raise _other_version(record, f"{key} is {raw!r}: {error}") from error
-    values.setdefault("instance_type", "")
-    named = {"cluster_name": record.cluster, "region": region, "stacks": (record.engine,)}
-    return DeployedPlan(**constructor_arguments({**values, **named, "catalog": catalog, "prices": prices}))
+    return values
 
 
 def _with_type(catalog: Catalog, record: StackRecord) -> Catalog:

@@ -5,7 +5,7 @@ from trainium_core.costs.estimate import Estimate, estimate, sales_warning, stac
 from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
 
-_OWN_PRICES = "give your prices in a file (trn:prices); `trn estimate` shows which are missing"
+_OWN_PRICES = "specify your prices in a file (trn:prices); `trn estimate` shows which are missing"
 
 
 def check_cost(plan: Plan, account: AwsAccount) -> CheckResult:

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.aws.capacity import AwsCapacity
+from trainium_core.clusters.cluster import ClusterStacks
 from trainium_core.spending.node_runs import ScalingActivity
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import Clients
@@ -22,8 +23,8 @@ _ENDED = ("Successful", "Failed", "Cancelled")
 class AwsSpendingAccount(AwsAuditedAccount):
     """Methods raise UnavailableError if a request fails or is denied."""
 
-    def __init__(self, region: str, *, clients: Clients | None = None) -> None:
-        super().__init__(region, clients=clients)
+    def __init__(self, region: str, *, clients: Clients | None = None, known: ClusterStacks | None = None) -> None:
+        super().__init__(region, clients=clients, known=known)
         self.capacity = AwsCapacity(region, clients=self._clients)
 
     def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:

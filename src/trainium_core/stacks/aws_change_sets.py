@@ -13,11 +13,6 @@ _ABSENT = (*NO_STACK, "ChangeSetNotFound")
 class AwsChangeSets(AwsStackReader):
     """Methods that read raise UnavailableError if a request fails or is denied."""
 
-    def physical_ids(self, stack: str, kind: str) -> Sequence[str]:
-        """Physical IDs of a stack's resources of one type; empty without the stack."""
-        of_kind = [entry for entry in self.stack_resources(stack) if entry["ResourceType"] == kind]
-        return [entry["PhysicalResourceId"] for entry in of_kind if entry.get("PhysicalResourceId")]
-
     def changes(self, stack: str, change_set: str) -> Sequence[ResourceChange]:
         """The changes in a change set; none if it does not exist: the CDK CLI deletes change sets without changes."""
         with read_errors("cloudformation:DescribeChangeSet", absent=_ABSENT):

@@ -23,7 +23,8 @@ class AwsStackControl(AwsStackReader):
 
     def existing_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         """The existing stacks among these names."""
-        return [self._description(stack) for name in names if (stack := self.describe_stack(name))]
+        by_name = {stack["StackName"]: stack for stack in self.describe_stacks()}
+        return [self._description(by_name[name]) for name in names if name in by_name]
 
     def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         """The deleted stacks of these names that CloudFormation still lists."""

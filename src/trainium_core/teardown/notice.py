@@ -23,7 +23,7 @@ def utc_now() -> datetime:
 
 @dataclass
 class NotifyNodes:
-    """A step that notifies the nodes of a stack of their termination, and waits until its time, or until their job ends.
+    """A step that notifies the nodes of a stack of their termination, and waits until its time or the end of their job.
 
     Without a job, it waits too: the nodes may run processes that `trn run` did not start.
     A notice of an earlier attempt is used if its time is not later than requested, and at most an hour ago.

@@ -62,7 +62,7 @@ class StopWorkloads:
     def advance(self) -> StepProgress:
         engines = self.scope.engines_with_workloads
         if not engines:
-            return StepProgress(state="done", message="jobs run only on nodes, and end with them")
+            return StepProgress(state="done", message="nothing to stop: jobs end when their nodes are terminated")
         work = self.account.running_workloads(
             engines=engines, cluster=self.scope.cluster, state_machines=self.scope.state_machines
         )

@@ -15,7 +15,7 @@ from trainium_runtime.naming import IDLE_NOTICE_TAG, NOTIFIED_TAG, SPENT_TAG, ST
 from trainium_runtime.node_store import Group, NodeStore, describe_instances, find_group
 from trainium_runtime.pilot_clock import Memory, SpentBudget, Stopped
 from trainium_runtime.tags import tag_values
-from trainium_runtime.usage_store import read_usage
+from trainium_runtime.usage_store import read_last_job, read_usage
 from trainium_wire.formats import one_line
 from trainium_wire.keys import RECORDS_PREFIX
 
@@ -126,7 +126,8 @@ class Reader:
     def _idle_since(self, group: Group | None, stack: StackSnapshot, now: datetime) -> datetime | None:
         if group is None or not group.instances or not len(group.instances) == group.total == group.desired:
             return None
-        usage = read_usage(self._client("s3"), self._settings.records_bucket, group.instances, now=now)
+        s3, bucket = self._client("s3"), self._settings.records_bucket
+        usage = read_usage(s3, bucket, group.instances, read_last_job(s3, bucket), now=now)
         log(usage=usage.state, why=usage.why)
         # A deployment starts the idle time again, because its nodes will be used soon.
         return usage.idle_since and max(usage.idle_since, stack.updated or stack.created)

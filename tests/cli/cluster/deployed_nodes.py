@@ -47,7 +47,7 @@ class FakeNodes:
     answers: list[DeployedNodes | Exception | None]
     requests: list[str] = field(default_factory=list[str])
 
-    def nodes(self, stack: str) -> DeployedNodes | None:
+    def nodes(self, stack: str, **_: object) -> DeployedNodes | None:
         self.requests.append(stack)
         answer = self.answers[min(len(self.requests), len(self.answers)) - 1]
         if isinstance(answer, Exception):

@@ -10,6 +10,7 @@ from click.testing import Result
 
 from tests.cli.conftest import FakeLocating
 from tests.cli.running import GOOD, run
+from tests.core.aws_stubs import stack_record
 from tests.core.fake_teardown import CACHE, GROUP, OTHER_CLUSTER, OWN_CLUSTER, RECORDS, FakeTeardown, cluster_stack
 from trainium_cli.cluster import destroy_command
 from trainium_cli.cluster.destroy_command import show_inventory
@@ -107,6 +108,18 @@ def test_cluster_of_another_project_is_not_destroyed(
     assert (ended.exit_code == ExitCode.OK, not account.stacks) == (is_destroyed, is_destroyed)
     assert ("belongs to the project this" in ended.stderr) is not is_destroyed
     assert bool(account.changes) == is_destroyed
+
+
+@pytest.mark.parametrize(("own", "is_destroyed"), [("this", True), ("other", False)])
+def test_mistakes_in_settings_do_not_hide_the_project(
+    monkeypatch: pytest.MonkeyPatch, clusters: FakeLocating, own: str, is_destroyed: bool
+) -> None:
+    settings = {"instance_type": "trn1.32xlarge", "nodes": 2, "project_id": "this"}
+    clusters.recorded = [stack_record("TrnClusterStack", settings=settings)]
+    account = FakeTeardown(stacks=[cluster_stack(project="this")])
+    ended = destroy(monkeypatch, account, "--yes", "-c", "trn:nodes=many", "-c", f"trn:project_id={own}")
+    assert (ended.exit_code == ExitCode.OK, not account.stacks) == (is_destroyed, is_destroyed), ended.output
+    assert (f"not to that of this plan ({own})" in ended.stderr) is not is_destroyed
 
 
 def test_named_cluster_of_another_project_is_destroyed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,6 @@ class FakeChangeSets:
     silent: bool = False
     deleted: list[str] = field(default_factory=list[str])
 
-    def physical_ids(self, stack: str, kind: str) -> Sequence[str]: ...
-
     def running_nodes(self, stack: str) -> int:
         if self.silent:
             raise UnavailableError(f"no answer about {stack}")

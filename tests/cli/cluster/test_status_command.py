@@ -66,7 +66,7 @@ def test_state_nodes_price_end_and_last_events_are_shown(monkeypatch: pytest.Mon
         "2 x trn1.32xlarge",
         "$43.00 per hour",
         "2026-12-01T00:00Z",
-        "0 of 2 in 24",
+        "0 of 2 used in the last 24",
         "CREATE_COMPLETE",
     ):
         assert text in ended.stdout
@@ -107,6 +107,24 @@ def test_stack_of_training_jobs_alone_shows_its_events(monkeypatch: pytest.Monke
     ended = shown(monkeypatch, NoFleetError("none"), account=account)
     assert asked == ["SageMakerTrainingStack"]
     assert "Not read" not in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("stacks", "status", "is_healthy"),
+    [
+        ("sagemaker", "UPDATE_COMPLETE", True),
+        ("sagemaker", "ROLLBACK_COMPLETE", False),
+        (None, "UPDATE_COMPLETE", False),
+    ],
+)
+def test_plan_without_nodes_is_healthy_without_nodes(
+    monkeypatch: pytest.MonkeyPatch, stacks: str | None, status: str, is_healthy: bool
+) -> None:
+    account = FakeAccount(stacks=[stack("trn-pilot", name="trn-pilot-Training", engine="sagemaker", status=status)])
+    options = ("-c", f"trn:stacks={stacks}") if stacks else ()
+    ended = shown(monkeypatch, NoFleetError("none"), *options, account=account)
+    assert (ended.exit_code == ExitCode.OK) is is_healthy, ended.output
+    assert "Job" not in ended.stdout or stacks is None
 
 
 def test_reason_for_missing_nodes_is_shown_with_next_command(monkeypatch: pytest.MonkeyPatch) -> None:

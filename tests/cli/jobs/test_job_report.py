@@ -78,7 +78,7 @@ def test_cost_of_a_job_with_its_own_nodes_excludes_the_queue() -> None:
     job = Job(id="fit-1", nodes=1, processes_per_node=1, command="true", submitted_at="2026-11-24T16:00:00Z")
     state = JobState(job=job, attempts=(attempt,), outcome=ended)
     hour = Total(usd=Decimal(10), unknown=0)
-    assert dict(state_rows(state, hour))["cost"].startswith("$20.00 of the cluster's time")
+    assert dict(state_rows(state, hour))["cost"].startswith("$20.00 for the cluster")
     own = replace(state, has_own_nodes=True)
     assert dict(state_rows(own, hour))["cost"].startswith("$5.00 for 30 min of its attempts")
     assert "cost" not in dict(state_rows(replace(own, attempts=()), hour))

@@ -8,9 +8,8 @@ from typing import Any
 from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import Total, estimate
 from trainium_core.jobs.aws_job_store import CurrentJob
-from trainium_core.jobs.aws_stored_jobs import SAGEMAKER_ONLY, PreparedStoredJob, deployed_store
+from trainium_core.jobs.aws_stored_jobs import SAGEMAKER_ONLY, PreparedStoredJob, StoredJobs
 from trainium_core.jobs.engine import NoStackError, NotStartedError
-from trainium_core.jobs.follow import JobLog
 from trainium_core.jobs.job import new_job
 from trainium_core.jobs.node_script import node_script
 from trainium_core.jobs.progress import JobState
@@ -18,18 +17,14 @@ from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import nodes_report
-from trainium_core.plan import Plan
-from trainium_runtime.aws_service import Clients
 
 _SLURM_ONLY = "remove it, or add --on slurm: a cluster without Slurm runs one job at a time"
 
 
-class ClusterJobs:
+class ClusterJobs(StoredJobs):
     """The jobs of a plan's cluster. Implements trainium_core.jobs.engine.JobEngine."""
 
     key = "cluster"
-    bills_jobs = False
-    shortest_poll, log_delay = 0.0, 0.0
     instead: Mapping[str, str] = {
         **SAGEMAKER_ONLY,
         "warm_pool_minutes": "remove it: the nodes stay until `trn sleep`",
@@ -38,19 +33,12 @@ class ClusterJobs:
         "priority": _SLURM_ONLY,
     }
 
-    def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
-        self.plan, self.stack, self.clients = plan, stack, clients
-        self.store = deployed_store(plan, stack, clients)
-
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedClusterJob":
         script = package.script or None
         job = new_job(self.plan, request, script=script, now=now, source_sha256=package.digest)
         return PreparedClusterJob(
             plan=self.plan, store=self.store, job=job, package=package, uploads=request.uploads, jobs=self
         )
-
-    def claims(self, job_id: str) -> bool:
-        return "--" not in job_id
 
     def newest(self, most: int, *, brief: bool = False) -> Sequence[JobState]:
         return self.store.newest(most, brief=brief)
@@ -60,11 +48,6 @@ class ClusterJobs:
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
         return self.store.state(job_id, every_node=every_node)
-
-    def open_log(
-        self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
-    ) -> JobLog:
-        return self.store.open_log(job_id, rank=rank, node=node, attempt=attempt)
 
     def stop(self, job_id: str) -> None:
         self.store.stop(job_id)

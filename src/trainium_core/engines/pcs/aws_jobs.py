@@ -21,10 +21,9 @@ from trainium_core.engines.pcs.slurm_queue import (
     slurm_end,
     submit_command,
 )
-from trainium_core.engines.pcs.slurm_settings import queues
-from trainium_core.jobs.aws_stored_jobs import SAGEMAKER_ONLY, PreparedStoredJob, deployed_store
+from trainium_core.engines.pcs.slurm_settings import queues, with_node_image
+from trainium_core.jobs.aws_stored_jobs import SAGEMAKER_ONLY, PreparedStoredJob, StoredJobs
 from trainium_core.jobs.engine import StartUnknownError
-from trainium_core.jobs.follow import JobLog
 from trainium_core.jobs.job import new_job
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
@@ -45,12 +44,10 @@ _NEW_SECONDS = 300
 """For this time after the submission, Slurm may not have the job yet."""
 
 
-class SlurmJobs:
+class SlurmJobs(StoredJobs):
     """The jobs of a plan's PCS stack. Implements trainium_core.jobs.engine.JobEngine."""
 
     key = "pcs"
-    bills_jobs = False
-    shortest_poll, log_delay = 0.0, 0.0
     instead: Mapping[str, str] = {
         **SAGEMAKER_ONLY,
         "warm_pool_minutes": "remove it: trn:pcs_idle_minutes sets how long idle nodes stay",
@@ -60,8 +57,7 @@ class SlurmJobs:
     }
 
     def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
-        self.plan, self.stack, self.clients = plan, stack, clients
-        self.store = deployed_store(plan, stack, clients)
+        super().__init__(plan, stack, clients)
         self._asked_at: float | None = None
         self._slurm_jobs: Mapping[str, SlurmJob] = {}
 
@@ -77,7 +73,8 @@ class SlurmJobs:
         if request.queue not in (None, *known):
             fix = f"name one of them, or deploy with {request.queue} in trn:pcs_queues"
             raise JobError([JobProblem(key="queue", got=request.queue, allowed=", ".join(known), fix=fix)])
-        job = new_job(self.plan, request, script=package.script or None, now=now, source_sha256=package.digest)
+        plan, script = with_node_image(self.plan), package.script or None
+        job = new_job(plan, request, script=script, now=now, source_sha256=package.digest)
         return PreparedSlurmJob(
             plan=self.plan,
             store=self.store,
@@ -92,20 +89,12 @@ class SlurmJobs:
     def last(self) -> JobState | None:
         return next(iter(self.newest(1)), None)
 
-    def claims(self, job_id: str) -> bool:
-        return "--" not in job_id
-
     def newest(self, most: int, *, brief: bool = False) -> Sequence[JobState]:
         return [self._current(state) for state in self.store.newest(most, brief=brief)]
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
         state = self.store.state(job_id, every_node=every_node)
         return None if state is None else self._current(state)
-
-    def open_log(
-        self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
-    ) -> JobLog:
-        return self.store.open_log(job_id, rank=rank, node=node, attempt=attempt)
 
     def stop(self, job_id: str) -> None:
         """Ask the nodes to end the job. If it waits in its queue or for its nodes, cancel it in Slurm and close it.

@@ -4,7 +4,7 @@ PcsStack passes the configuration to AWS PCS, and the node lab renders slurm.con
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
@@ -48,6 +48,11 @@ def _queue(text: str, *, is_default: bool) -> SlurmQueue:
     return SlurmQueue(name=name, priority=int(priority or _DEFAULT_PRIORITY), is_default=is_default)
 
 
+def with_node_image(plan: Plan) -> Plan:
+    """The plan with the image of the Slurm nodes as its image. An image of trn:pcs_ami promises no framework."""
+    return plan if plan.pcs.image is None else replace(plan, ami=plan.pcs.image, ami_parameter=None)
+
+
 def cluster_size(plan: Plan) -> str:
     """The smallest size of AWS PCS that has room for the nodes and the login node."""
     needed = plan.nodes + plan.pcs.login
@@ -62,7 +67,7 @@ def group_settings(plan: Plan) -> Mapping[str, str]:
 
 def features(plan: Plan) -> Sequence[str]:
     """Features for --constraint: neuron, the instance type, its NeuronCores, and the software stack if known."""
-    framework = plan.framework
+    framework = with_node_image(plan).framework
     stack = [framework.stack] if framework else []
     return [GRES_NAME, plan.instance_type, f"neuroncores{plan.neuron_cores_per_node}", *stack]
 

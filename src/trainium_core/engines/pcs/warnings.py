@@ -11,6 +11,8 @@ def unused_settings(plan: Plan) -> Mapping[str, str]:
     unused = {"node_timeout_minutes": "remove it: deployments do not wait for the nodes of Slurm"}
     if not plan.pcs.login:
         unused["pcs_login_instance_type"] = "set trn:pcs_login, or remove it"
+    if plan.pcs.image is not None:
+        unused |= dict.fromkeys(("ami", "ami_parameter"), "remove it: trn:pcs_ami is the image of all nodes")
     return unused
 
 
