@@ -11,7 +11,7 @@ from tests.cli.cluster.test_nodes_command import VERIFIED
 from tests.cli.running import GOOD
 from tests.core.job_bucket import BUCKET, REGION, NodesOfAJob, job_bucket
 from trainium_core.engines.ec2 import aws_jobs
-from trainium_core.jobs import follow
+from trainium_core.jobs import aws_stored_jobs, follow
 from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.jobs.engine import NoStackError
 from trainium_core.nodes.report import DeployedNodes
@@ -64,8 +64,9 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
         def no_prices(_region: str, **_: object) -> None:
             return None
 
-        for name, replacement in {"AwsPrices": no_prices, "AwsNodes": Nodes, "deployed_store": store}.items():
+        for name, replacement in {"AwsPrices": no_prices, "AwsNodes": Nodes}.items():
             monkeypatch.setattr(aws_jobs, name, replacement)
+        monkeypatch.setattr(aws_stored_jobs, "deployed_store", store)
         monkeypatch.setattr(follow.time, "sleep", pause)
         Path("train.py").write_text("print('hello')\n")
         yield cluster
