@@ -21,6 +21,7 @@ from trainium_cli.waiting import waiting
 from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.outcome import Audit, Verdict
 from trainium_core.audit.runner import audit as run_audit
+from trainium_core.clusters.cluster import ClusterStacks
 from trainium_core.plan import Plan
 
 _EXIT_CODES: dict[Verdict, ExitCode] = {
@@ -57,12 +58,26 @@ def audit(invocation: Invocation, stacks: tuple[str, ...], folder: Path) -> Exit
             raise
         # 1 would say that something is left.
         raise CliError(error.message, ExitCode.UNKNOWN) from error
-    return audit_cluster(invocation, plan, cluster_stack_names(invocation, plan, stacks), folder)
+    names = cluster_stack_names(invocation, plan, stacks)
+    return audit_cluster(invocation, plan, names, folder, known=invocation.cluster_stacks.get(plan.region))
 
 
-def audit_cluster(invocation: Invocation, plan: Plan, stacks: Sequence[str], folder: Path) -> ExitCode:
-    """Show what is left of a plan's cluster, and write the report into the folder. Returns the exit code of `audit`."""
-    found = _read(invocation, plan, stacks)
+def audit_cluster(
+    invocation: Invocation, plan: Plan, stacks: Sequence[str], folder: Path, *, known: ClusterStacks | None = None
+) -> ExitCode:
+    """Show what is left of a plan's cluster, and write the report into the folder.
+
+    Args:
+        invocation: The shared options.
+        plan: The plan.
+        stacks: Names of the cluster's stacks.
+        folder: Where to write the report.
+        known: The stacks of the region, if nothing has changed since they were read.
+
+    Returns:
+        The exit code of `trn audit`.
+    """
+    found = _read(invocation, plan, stacks, known)
     document = audit_as_json(found)
     code = _EXIT_CODES[found.verdict]
     try:
@@ -78,14 +93,12 @@ def audit_cluster(invocation: Invocation, plan: Plan, stacks: Sequence[str], fol
     return code
 
 
-def _read(invocation: Invocation, plan: Plan, stacks: Sequence[str]) -> Audit:
+def _read(invocation: Invocation, plan: Plan, stacks: Sequence[str], known: ClusterStacks | None) -> Audit:
     message = f"Looking for {plan.cluster_name} in {plan.region}"
     with waiting(message) as change:
         return run_audit(
             plan,
-            AwsAuditedAccount(
-                plan.region, clients=invocation.clients, known=invocation.cluster_stacks.get(plan.region)
-            ),
+            AwsAuditedAccount(plan.region, clients=invocation.clients, known=known),
             stack_names=stacks,
             now=datetime.now(UTC),
             on_progress=lambda done, total: change(f"{message}: {done} of {total} lists read"),

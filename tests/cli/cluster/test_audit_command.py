@@ -11,9 +11,13 @@ from click.testing import Result
 
 from tests.cli.running import GOOD, run
 from tests.core.fake_audit import CLUSTER, FakeAuditedAccount, FakeLister, resource
+from tests.core.plans import GOOD as SETTINGS
+from tests.core.plans import from_settings
 from trainium_cli.cluster import audit_command
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.invocation import Invocation
 from trainium_core.audit.resource import Charge, ChargedItem
+from trainium_core.clusters.cluster import ClusterStacks
 
 GP3 = Charge(items=(ChargedItem(product="gp3-storage", quantity=Decimal(100)),))
 VOLUME_LEFT = resource("vol-1", cluster=CLUSTER, charge=GP3)
@@ -123,3 +127,20 @@ def test_missing_region_is_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
     ended = run("audit", "--cluster", CLUSTER)
     assert (ended.exit_code, ended.stderr.startswith("No region")) == (ExitCode.BAD_INPUT, True)
+
+
+def test_only_the_command_uses_stacks_that_were_read_before(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """`trn down` audits after it has destroyed the stacks that it read."""
+    known = list[ClusterStacks | None]()
+
+    def account(_region: str, **given: Any) -> FakeAuditedAccount:
+        known.append(given["known"])
+        return EMPTY
+
+    monkeypatch.setattr(audit_command, "AwsAuditedAccount", account)
+    stacks = ClusterStacks(stacks=())
+    audit_command.audit_cluster(
+        Invocation(cluster_stacks={"us-west-2": stacks}), from_settings(**SETTINGS), ("TrnClusterStack",), folder
+    )
+    run("audit", *GOOD, "--folder", str(folder))
+    assert known == [None, stacks]
