@@ -11,10 +11,12 @@ from tests.cli.cluster.test_nodes_command import VERIFIED
 from tests.cli.running import GOOD
 from tests.core.job_bucket import BUCKET, REGION, NodesOfAJob, job_bucket
 from trainium_core.engines.ec2 import aws_jobs
-from trainium_core.jobs import aws_stored_jobs, follow
+from trainium_core.jobs import follow
 from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.jobs.engine import NoStackError
 from trainium_core.nodes.report import DeployedNodes
+from trainium_core.plan import Plan
+from trainium_runtime.aws_service import Clients
 
 TWO = (*GOOD, "-c", "trn:nodes=2")
 
@@ -50,13 +52,15 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
             def nodes(self, _stack: str) -> DeployedNodes | None:
                 return cluster.nodes
 
-        def store(_plan: object, stack: str, _clients: object) -> JobStore:
-            def find() -> str:
-                if cluster.nodes is None:
-                    raise NoStackError(stack, REGION)
-                return BUCKET
+        class Jobs(aws_jobs.ClusterJobs):
+            def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
+                super().__init__(plan, stack, clients)
+                self.store = JobStore(REGION, self._find)
 
-            return JobStore(REGION, find)
+            def _find(self) -> str:
+                if cluster.nodes is None:
+                    raise NoStackError(self.stack, REGION)
+                return BUCKET
 
         def pause(_seconds: float) -> None:
             cluster.while_paused()
@@ -64,9 +68,8 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
         def no_prices(_region: str, **_: object) -> None:
             return None
 
-        for name, replacement in {"AwsPrices": no_prices, "AwsNodes": Nodes}.items():
+        for name, replacement in {"AwsPrices": no_prices, "AwsNodes": Nodes, "ClusterJobs": Jobs}.items():
             monkeypatch.setattr(aws_jobs, name, replacement)
-        monkeypatch.setattr(aws_stored_jobs, "deployed_store", store)
         monkeypatch.setattr(follow.time, "sleep", pause)
         Path("train.py").write_text("print('hello')\n")
         yield cluster
