@@ -131,3 +131,35 @@ def test_plan_of_checklist_is_valid_with_its_changes() -> None:
     changes = [dict(part.split("=", 1) for part in re.findall(r"-c (\S+)", line)) for line in typed(CHECKLIST)]
     for change in filter(None, changes):
         plan_from_context(settings | change, ROOT)
+
+
+# CPU AFFINITY of the devices in AWS's page runtime-performance-tips.
+NUMA_CPUS = {
+    "trn1.32xlarge": ("0-31,64-95", "32-63,96-127"),
+    "trn2.48xlarge": ("0-47,96-143", "48-95,144-191"),
+}
+NUMA_NODES = {"trn1.32xlarge": "0011001100110011", "trn2.48xlarge": "1111000000001111"}
+
+
+@pytest.mark.parametrize(("kind", "processes"), [("trn1.32xlarge", 32), ("trn2.48xlarge", 64)])
+def test_documented_binding_follows_the_numa_layout_of_aws(
+    kind: str, processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = ROOT / "docs" / "guides" / "jobs.md"
+    (code,) = [text for language, text in blocks(jobs) if language == "python" and "sched_setaffinity" in text]
+    if kind == "trn1.32xlarge":
+        code = re.sub(r"^numa = .*# trn1.32xlarge: (.*)$", r"\1", code, flags=re.MULTILINE)
+    for node, cpus in enumerate(NUMA_CPUS[kind]):
+        folder = tmp_path / f"node{node}"
+        folder.mkdir()
+        (folder / "cpulist").write_text(f"{cpus}\n")
+    bound = list[set[int]]()
+    monkeypatch.setattr("os.sched_setaffinity", lambda _, cpus: bound.append(cpus))
+    for rank in range(processes):
+        monkeypatch.setenv("LOCAL_RANK", str(rank))
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", str(processes))
+        exec(code.replace("/sys/devices/system/node", str(tmp_path)), {})
+    half = {32: 64, 64: 96}[processes]
+    assert {len(cpus) for cpus in bound} == {half}
+    first_cpus = [int(NUMA_CPUS[kind][int(node)].split("-")[0]) for node in NUMA_NODES[kind]]
+    assert [min(cpus) for cpus in bound] == [cpu for cpu in first_cpus for _ in range(processes // 16)]
