@@ -46,7 +46,7 @@ lab-bench: setup torch-env ## Measure how long a node takes to verify itself, an
 mutants: setup mutants-env ## Change code, and list the changes with which all tests pass: CODE=FILE TESTS="FILE ..."; without them, templates of scripts
 	@.venv/bin/python -m tools.mutants $(CODE) $(TESTS)
 
-bench: setup ## Measure synthesis, template size, deployment, trn assess and uploads of checkpoints
+bench: setup ## Measure synthesis, template size, deployment, trn up, trn assess and uploads of checkpoints
 	@.venv/bin/python -m tools.bench
 
 docs: docs-env ## Build the site of docs/ into build/site; a warning, such as a broken link, is an error

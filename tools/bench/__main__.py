@@ -1,4 +1,4 @@
-"""make bench: measures templates, synthesis, deployment, `trn assess` and uploads, in one run on one machine."""
+"""make bench: measures templates, synthesis, deployment, `trn up`, `trn assess` and uploads, in one run."""
 
 import json
 import os
@@ -13,6 +13,7 @@ from statistics import median
 
 from tools.bench.assess_speed import assess_speed
 from tools.bench.checkpoint_speed import checkpoint_speed
+from tools.bench.up_speed import up_speed
 from tools.demo.private_aws import PrivateAws, private_aws
 from trainium_cli.terminal import console, table
 from trainium_core import PlanError
@@ -67,7 +68,7 @@ def deployment(aws: PrivateAws) -> Iterator[Figure]:
     yield "cdk deploy, cdk destroy on the embedded AWS", f"{deploy:.1f} s, {destroy:.1f} s, medians of {RUNS}"
 
 
-ALL = (template_size, synthesis, deployment, assess_speed, checkpoint_speed)
+ALL = (template_size, synthesis, deployment, up_speed, assess_speed, checkpoint_speed)
 
 
 def main() -> int:
@@ -80,6 +81,9 @@ def main() -> int:
             for benchmark in ALL:
                 print(f"  {benchmark.__name__.replace('_', ' ')} ...", flush=True)
                 figures += benchmark(aws)
+    except subprocess.CalledProcessError as error:
+        print(f"{error}\n{error.stdout}{error.stderr}\nmake bench: failed", file=sys.stderr)
+        return 1
     except (CannotMeasureError, PlanError, LocalError, NotTheEmbeddedAwsError) as error:
         print(f"{error}\nmake bench: failed", file=sys.stderr)
         return 1
