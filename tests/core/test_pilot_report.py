@@ -79,8 +79,8 @@ def evidence(*records: Record, **files: bytes) -> Evidence:
     return read_evidence({**files_of(*records), **{name.replace("_", "."): content for name, content in files.items()}})
 
 
-def page(files: Evidence, other: Evidence | None = None) -> str:
-    return as_html(arrange(files, other), version="1", made="2026-11-24", digest="ab" * 32)
+def page(files: Evidence) -> str:
+    return as_html(arrange(files), version="1", made="2026-11-24")
 
 
 def assessed(**more: Any) -> bytes:
@@ -200,7 +200,7 @@ class Parsed(HTMLParser):
         self._row.append(data)
 
 
-PLAIN = Parsed(page(WHOLE, WHOLE))
+PLAIN = Parsed(page(WHOLE))
 
 
 @settings(max_examples=40)
@@ -219,7 +219,7 @@ def test_no_text_of_a_record_becomes_markup(text: str, why: str) -> None:
         ),
         warnings=(text,),
     )
-    marked = Parsed(page(evidence(nasty, GPU, assess_json=assessed()), evidence(nasty)))
+    marked = Parsed(page(evidence(nasty, GPU, assess_json=assessed())))
     assert marked.tags <= PLAIN.tags | {"h3", "br", "strong"}
     assert marked.attributes <= PLAIN.attributes
 
@@ -232,7 +232,7 @@ def test_markup_in_names_is_shown_as_text() -> None:
 
 
 def test_page_loads_nothing() -> None:
-    shown = page(WHOLE, WHOLE)
+    shown = page(WHOLE)
     assert not PLAIN.tags & {"script", "link", "img", "iframe", "object", "embed", "form", "base"}
     assert not PLAIN.attributes & {"src", "onload", "style", "srcset"}
     assert "url(" not in shown
@@ -269,7 +269,7 @@ def varied(rows: Sequence[tuple[Record, float, bool, int]]) -> Sequence[Record]:
 def test_lab_number_is_always_marked_and_shares_no_chart(rows: list[Any]) -> None:
     records = varied(rows)
     pilot = evidence(*records)
-    for hardware_kind, words in Parsed(page(pilot, pilot)).figures:
+    for hardware_kind, words in Parsed(page(pilot)).figures:
         assert (hardware_kind == LAB) == (" lab " in f" {words.split(':')[0]} ")
     lab_ids = {f"({record.id})" for record in records if record.side == LAB}
     for charts in arrange(pilot).charts.values():
@@ -321,15 +321,6 @@ def test_observed_job_without_a_side_is_not_read() -> None:
     assert "assess.json" in pilot.not_read
 
 
-def test_other_pilot_has_a_ratio_only_if_it_is_comparable() -> None:
-    slower = with_metric(replace(GOOD, id="other"), value=5.0, low=4.0, high=6.0)
-    (same,) = arrange(evidence(GOOD), evidence(slower)).other.figures  # pyright: ignore[reportOptionalMemberAccess]
-    assert same.ratio == "2"
-    longer = with_workload(slower, seq=256)
-    shown = page(evidence(GOOD), evidence(longer))
-    assert "not comparable: seq (128 against 256)" in shown
-
-
 def test_ratio_of_a_record_is_shown_with_its_interval_or_its_reason() -> None:
     ratio = Metric(value=0.85, unit="ratio", low=0.8, high=0.9, level=0.95, method="bootstrap", origin="derived")
     none = unknown("ratio", "not comparable: price basis (on-demand against spot)")
@@ -356,7 +347,7 @@ def test_answer_to_an_unknown_question_is_not_lost() -> None:
 def test_reasons_and_warnings_are_on_the_page() -> None:
     record = replace(GOOD, metrics={**GOOD.metrics, "p99": unknown("s", "300 samples")}, warnings=("clocks differ",))
     shown = page(evidence(record, LAB_RECORD))
-    for text in ("300 samples", "clocks differ", "1 of 2 records are from the lab", "abab"):
+    for text in ("300 samples", "clocks differ", "1 of 2 records are from the lab"):
         assert text in shown
 
 

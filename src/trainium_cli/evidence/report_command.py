@@ -1,6 +1,6 @@
 """`trn report`: writes the report of a pilot as one page, and writes and verifies evidence packs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,15 +14,17 @@ from trainium_core.evidence.decision import GO, NO
 from trainium_core.evidence.folder import read_evidence
 from trainium_core.evidence.pack import (
     EVIDENCE_FOLDER,
-    MANIFEST,
     REPORT,
     STATEMENT,
     digest,
-    pack_manifest,
+    pack_evidence,
     pack_problems,
     pack_statement,
+    read_statement,
+    tool_name,
 )
 from trainium_core.evidence.report import PilotReport, arrange, as_html
+from trainium_wire.formats import moment
 
 _LARGEST_MIB = 64
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -32,9 +34,6 @@ _STYLES = {GO: "bold green", NO: "bold red"}
 @click.command()
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=_FOLDER)
 @click.option(
-    "--compare", type=_FOLDER, metavar="DIR", help="A folder with the records of another pilot to compare with."
-)
-@click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     help="The page to write. Default: report.html; with --pack, only the page in the pack.",
@@ -43,18 +42,19 @@ _STYLES = {GO: "bold green", NO: "bold red"}
     "--pack",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write a new folder with the page, copies of all files, a manifest of their digests and an in-toto statement.",
+    help="Write a new folder with the page, copies of all files, and an in-toto statement with their digests.",
 )
-@click.option("--verify", is_flag=True, help="Verify that the pack in DIR is complete and unchanged.")
+@click.option("--verify", is_flag=True, help="Verify that the files of the pack in DIR match its statement.")
+@click.option("--expect", metavar="SHA256", help="With --verify: the SHA-256 that the statement must have.")
 @json_option
 @pass_invocation
 def report(
     invocation: Invocation,
     folders: tuple[Path, ...],
-    compare: Path | None,
     output: Path | None,
     pack: Path | None,
     verify: bool,
+    expect: str | None,
 ) -> ExitCode:
     """Write the report of a pilot, with its decision.
 
@@ -62,21 +62,24 @@ def report(
     without scripts. The decision by the gates comes first. What is missing is named, and files that cannot be read are
     listed.
 
-    Exit code 0: go, or the pack is complete and unchanged. 1: no, or the pack is incomplete or changed. 2: a file is a
+    With --verify, the decision is derived again from the evidence in the pack, and must be that of the statement.
+
+    Exit code 0: go, or the pack has no problem. 1: no, or the pack has a problem. 2: a file is a
     link, not a regular file or larger than 64 MiB, or the folder of the new pack exists. 3: not yet: something is not
     measured, a limit was changed, or a file contradicts another or cannot be read.
     """
     if verify:
-        if compare or output or pack or len(folders) > 1:
-            raise click.UsageError("--verify takes one DIR and no other option")
-        return _verify(*folders, as_json=invocation.as_json)
+        if output or pack or len(folders) > 1:
+            raise click.UsageError("--verify takes one DIR and no other option than --expect")
+        return _verify(*folders, expect, as_json=invocation.as_json)
+    if expect:
+        raise click.UsageError("--expect needs --verify")
     made = datetime.now(UTC)
-    other = read_evidence(_files([compare])) if compare else None
-    arranged = arrange(read_evidence(_files(folders)), other)
+    arranged = arrange(read_evidence(_files(folders)))
     written = [] if pack is None else [_write_pack(pack, arranged, made)]
     if not written or output is not None:
         file = output or Path(REPORT)
-        file.write_text(_page(arranged, made, None), encoding="utf-8")
+        file.write_text(_page(arranged, made), encoding="utf-8")
         written.append(str(file))
     if invocation.as_json:
         print_json(_as_json(arranged))
@@ -113,8 +116,8 @@ def _files(folders: Sequence[Path]) -> Mapping[str, bytes]:
     return contents
 
 
-def _page(arranged: PilotReport, made: datetime, manifest_digest: str | None) -> str:
-    return as_html(arranged, version=version("trainium-cdk"), made=f"{made:%Y-%m-%d %H:%M} UTC", digest=manifest_digest)
+def _page(arranged: PilotReport, made: datetime) -> str:
+    return as_html(arranged, version=version("trainium-cdk"), made=f"{made:%Y-%m-%d %H:%M} UTC")
 
 
 def _write_pack(folder: Path, arranged: PilotReport, made: datetime) -> str:
@@ -127,8 +130,7 @@ def _write_pack(folder: Path, arranged: PilotReport, made: datetime) -> str:
         CliError: The folder exists.
     """
     files = {f"{EVIDENCE_FOLDER}{path}": content for path, content in arranged.evidence.files.items()}
-    manifest = pack_manifest(files)
-    files |= {MANIFEST: manifest, REPORT: _page(arranged, made, digest(manifest)).encode()}
+    files[REPORT] = _page(arranged, made).encode()
     statement = pack_statement(
         files,
         made=f"{made:%Y-%m-%dT%H:%M:%SZ}",
@@ -146,20 +148,33 @@ def _write_pack(folder: Path, arranged: PilotReport, made: datetime) -> str:
     return f"{folder}, SHA-256 of its statement: {digest(statement)}"
 
 
-def _verify(folder: Path, *, as_json: bool) -> ExitCode:
+def _verify(folder: Path, expect: str | None, *, as_json: bool) -> ExitCode:
     files = _files([folder])
-    problems = list(pack_problems(files))
+    problems = [*pack_problems(files), *_page_problems(files)]
     statement = digest(files[STATEMENT]) if STATEMENT in files else None
+    if expect is not None and statement != expect.lower():
+        problems.append(f"the SHA-256 of {STATEMENT} is {statement}, not {expect}")
     if as_json:
         print_json({"problems": problems, "statement_sha256": statement})
     elif problems:
         for problem in problems:
             say(f"{problem}.")
     else:
-        say(f"{folder} is unchanged: {len(files)} files.")
-        say(f"SHA-256 of its statement: {statement}")
-        say("Compare it with the digest that you received: a rewritten pack has a different one.")
+        say(f"The {len(files) - 1} files of {folder} match its statement, and the evidence gives the decision in it.")
+        say(f"SHA-256 of the statement: {statement}")
+        if expect is None:
+            say("Pass the digest that you received as --expect: a rewritten pack has a different one.")
     return ExitCode.NOT_READY if problems else ExitCode.OK
+
+
+def _page_problems(files: Mapping[str, bytes]) -> Iterator[str]:
+    """A problem if this version of the package wrote the page, and would write another from the evidence."""
+    statement = read_statement(files)
+    made = moment(statement.made) if statement else None
+    if statement is None or statement.tool != tool_name(version("trainium-cdk")) or REPORT not in files:
+        return
+    if made is None or _page(arrange(pack_evidence(files)), made).encode() != files[REPORT]:
+        yield f"{REPORT} is not the page that the evidence gives"
 
 
 def _show(arranged: PilotReport) -> None:

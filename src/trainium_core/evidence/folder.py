@@ -16,7 +16,6 @@ from trainium_core.evidence.typed_json import shown
 from trainium_core.facts import DATA
 
 CONTRACT_FILE = "contract.toml"
-MANIFEST_SCHEMA = "trainium-pack/1"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 
 _ANSWER_KEYS = ("answer", "who", "date", "document")
@@ -167,13 +166,13 @@ class _ForeignError(RecordError):
 
 
 def _document(path: str, content: bytes) -> Record | AssessedCode | None:
-    """A record or an assessment; None for the manifest and the statement of a pack. Raises RecordError."""
+    """A record or an assessment; None for the statement of a pack. Raises RecordError."""
     try:
         raw = json.loads(content)
     except (ValueError, RecursionError):
         raw = None
     document = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
-    if document.get("schema") == MANIFEST_SCHEMA or document.get("_type") == STATEMENT_TYPE:
+    if document.get("_type") == STATEMENT_TYPE:
         return None
     if raw is not None and document.get("schema") not in (SCHEMA, ASSESS_SCHEMA):
         raise _ForeignError("its schema is neither that of a record nor that of an assessment")

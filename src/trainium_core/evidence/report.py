@@ -48,30 +48,6 @@ class ContractRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparedFigure:
-    """A metric of two pilots.
-
-    Attributes:
-        ratio: The first divided by the second; empty if not comparable, a value is unknown, or the second is 0.
-        why_none: Why the ratio is empty; else empty.
-    """
-
-    title: str
-    first: Figure
-    second: Figure
-    ratio: str
-    why_none: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class OtherPilot:
-    """Another pilot to compare with this one."""
-
-    decision: Decision
-    figures: tuple[ComparedFigure, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class PilotReport:
     """The contents of the page.
 
@@ -82,7 +58,6 @@ class PilotReport:
         year: The records of `trn tco`.
         not_measured: What is unknown or excluded, and the warnings of records.
         digests: The SHA-256 of each file, by path.
-        other: The pilot of --compare.
     """
 
     names: tuple[str, ...]
@@ -97,15 +72,14 @@ class PilotReport:
     not_measured: tuple[str, ...]
     evidence: Evidence
     digests: Mapping[str, str]
-    other: OtherPilot | None
 
     @property
     def lab_record_count(self) -> int:
         return sum(record.side == LAB for record in self.evidence.records.values())
 
 
-def arrange(evidence: Evidence, other: Evidence | None = None) -> PilotReport:
-    """The report on the evidence, compared with another pilot if there is one."""
+def arrange(evidence: Evidence) -> PilotReport:
+    """The report on the evidence."""
     decision = decide(evidence)
     records = list(evidence.records.values())
     measured = [record for record in records if record.kind == BENCH]
@@ -141,18 +115,16 @@ def arrange(evidence: Evidence, other: Evidence | None = None) -> PilotReport:
         not_measured=tuple(_not_measured(records, arranged_steps, evidence)),
         evidence=evidence,
         digests={path: sha256(content).hexdigest() for path, content in sorted(evidence.files.items())},
-        other=None if other is None else OtherPilot(decision=decide(other), figures=tuple(_compared(evidence, other))),
     )
 
 
-def as_html(report: PilotReport, *, version: str, made: str, digest: str | None) -> str:
+def as_html(report: PilotReport, *, version: str, made: str) -> str:
     """The report as a page.
 
     Args:
         report: The report.
         version: The version of this package.
         made: The time of the report.
-        digest: SHA-256 of the manifest of the pack, if the page is part of one.
     """
     return html_page(
         "evidence/report.html.j2",
@@ -161,7 +133,6 @@ def as_html(report: PilotReport, *, version: str, made: str, digest: str | None)
         sides=SIDES,
         version=version,
         made=made,
-        digest=digest,
         number=number,
         interval=interval_text,
         year_rows=_year_rows(report.year),
@@ -244,32 +215,3 @@ def _not_measured(records: Iterable[Record], arranged: Iterable[DecisionStep], e
         yield "findings in the code: no assessment (trn assess --format json)"
     if not any(code.observed for code in evidence.assessed):
         yield "what the frameworks count: no job was observed (trn assess --observed JOB --format json)"
-
-
-def _compared(evidence: Evidence, other: Evidence) -> Iterator[ComparedFigure]:
-    """The metrics of the newest records with the same side and workload in both pilots."""
-    here, there = _newest(evidence), _newest(other)
-    for record in by_side(here.values()):
-        key = (record.workload.name, record.side)
-        if key not in there:
-            continue
-        for name in sorted(record.metrics.keys() & there[key].metrics.keys()):
-            first = Figure(name=name, metric=record.metrics[name], record=record)
-            second = Figure(name=name, metric=there[key].metrics[name], record=there[key])
-            yield _compared_figure(first, second)
-
-
-def _newest(evidence: Evidence) -> Mapping[tuple[str, str], Record]:
-    return {(record.workload.name, record.side): record for record in evidence.records.values() if record.kind == BENCH}
-
-
-def _compared_figure(first: Figure, second: Figure) -> ComparedFigure:
-    comparison = comparable(first.record, second.record, of_cost=first.section == COST)
-    a, b = first.metric.value, second.metric.value
-    why = "" if comparison.comparable else comparison.verdict
-    if first.metric.unit != second.metric.unit:
-        why = "not comparable: the units differ"
-    elif not why and (a is None or not b):
-        why = "a value is unknown, or that of the other pilot is 0"
-    ratio = "" if why or a is None or not b else number(a / b)
-    return ComparedFigure(title=first.title, first=first, second=second, ratio=ratio, why_none=why)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -61,10 +62,28 @@ def test_pack_is_verified_and_names_what_was_changed() -> None:
     assert not Path("report.html").exists()
     unchanged = run("report", "--verify", "pack")
     assert unchanged.exit_code == ExitCode.OK, unchanged.output
+    digest = unchanged.output.partition("SHA-256 of the statement: ")[2].split()[0]
+    assert run("report", "--verify", "pack", "--expect", digest).exit_code == ExitCode.OK
+    other = run("report", "--verify", "pack", "--expect", "0" * 64)
+    assert (other.exit_code, f"is {digest}, not 000" in " ".join(other.output.split())) == (ExitCode.NOT_READY, True)
     Path("pack/evidence/gpu.json").write_text("{}")
     changed = run("report", "--verify", "pack", "--json")
     assert changed.exit_code == ExitCode.NOT_READY
-    assert any("evidence/gpu.json was truncated" in problem for problem in json.loads(changed.stdout)["problems"])
+    assert any("evidence/gpu.json was changed" in problem for problem in json.loads(changed.stdout)["problems"])
+
+
+@pytest.mark.usefixtures("pilot")
+def test_page_rewritten_with_its_digest_is_found() -> None:
+    run("report", "pilot", "--pack", "pack")
+    page, statement = Path("pack/report.html"), Path("pack/statement.intoto.json")
+    before = sha256(page.read_bytes()).hexdigest()
+    page.write_text(page.read_text().replace("Go", "No"))
+    statement.write_text(statement.read_text().replace(before, sha256(page.read_bytes()).hexdigest()))
+    ended = run("report", "--verify", "pack")
+    assert (ended.exit_code, ended.output) == (
+        ExitCode.NOT_READY,
+        "report.html is not the page that the evidence gives.\n",
+    )
 
 
 @pytest.mark.usefixtures("pilot")
@@ -83,14 +102,8 @@ def test_link_in_a_folder_is_refused(pilot: Path) -> None:
 
 @pytest.mark.usefixtures("pilot")
 def test_verify_takes_one_folder_and_no_option() -> None:
-    for more in (("pilot",), ("--output", "x.html"), ("--compare", "pilot"), ("--pack", "x")):
+    for more in (("pilot",), ("--output", "x.html"), ("--pack", "x")):
         assert run("report", "--verify", "pilot", *more).exit_code == ExitCode.BAD_INPUT
-
-
-@pytest.mark.usefixtures("pilot")
-def test_other_pilot_is_compared_with_this_one() -> None:
-    assert run("report", "pilot", "--compare", "pilot").exit_code == ExitCode.OK
-    assert "Comparison with the other pilot" in Path("report.html").read_text()
 
 
 def test_json_of_other_programs_causes_a_warning_only_if_it_is_invalid(pilot: Path) -> None:
