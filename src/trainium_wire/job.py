@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any, cast
@@ -28,6 +28,8 @@ RESULTS_LOST = "results-lost"
 RESULTS = (SUCCEEDED, FAILED, NODE_LOST, HUNG, STOPPED, INTERRUPTED, TIME_LIMIT, RESULTS_LOST)
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
+_NOTE = re.compile(r"events\.out\.tfevents\..*|training_args\.bin|.*\.(log|md|csv|png|jpe?g)", re.I)
+"""Files that libraries and scripts write beside checkpoints."""
 _LONGEST_REASON = 600
 _LONGEST_TRACEBACK = 8000
 
@@ -324,6 +326,11 @@ def checkpoint_names(manifests: Mapping[str, Any]) -> list[str]:
     """
     written = {key.rpartition("/")[2][: -len(".json")]: manifests[key] for key in manifests if key.endswith(".json")}
     return sorted(written, key=lambda name: (_has_step(name), written[name], _natural(name)))
+
+
+def resumable_checkpoints(names: Iterable[str]) -> list[str]:
+    """The names without those of logs and notes, from which no job resumes."""
+    return [name for name in names if not _NOTE.fullmatch(name)]
 
 
 def _has_step(name: str) -> bool:

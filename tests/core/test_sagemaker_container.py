@@ -176,8 +176,9 @@ runpy.run_path(sys.argv[0])
 """
 WRITES = """
 import os, sys
-os.makedirs("out")
-for path in ("out/model.pt", "../outputs/log", sys.argv[1]):
+for folder in ("out", "../results"):
+    os.makedirs(folder)
+for path in ("out/model.pt", "../results/ckpt.pt", "../.history", "../outputs/log", sys.argv[1]):
     open(path, "w").write(os.environ["WHERE"])
 print(os.listdir("../inputs"), os.path.samefile("../checkpoints", os.environ["TRN_CHECKPOINT_DIR"]), flush=True)
 """
@@ -194,7 +195,7 @@ def test_folders_have_the_paths_of_a_cluster_and_written_files_are_kept(tmp_path
     code, printed = node.run()
     assert code == 0, printed
     kept = {str(file.relative_to(node.ml / "model")) for file in node.ml.glob("model/**/*") if file.is_file()}
-    assert kept == {"given", "log", "working-directory/out/model.pt"}
+    assert kept == {"given", "home-directory/results/ckpt.pt", "log", "working-directory/out/model.pt"}
     assert (node.ml / "model/given").read_text() == f"{node.ml}/input/data/$HOME"
     assert "['code'] True" in printed
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.core.container import TIMEOUT_SECONDS, TORCH_PYTHON, free_port
-from tests.userdata.saving_nodes import SavingNodes
+from tests.userdata.saving_nodes import COPIES, SavingNodes
 from tools.lab import saving
 from trn_job import checkpoint_download
 
@@ -90,7 +90,12 @@ def test_killed_job_has_only_its_whole_checkpoints_in_each_layout(
     nodes.end(exit_code=-9)
     nodes.nodes[0].await_parts(0, lambda: True)
     assert states(nodes, tmp_path / "afterwards") == whole(1)
-    assert len(nodes.log_lines) == len(saving.LAYOUTS)
+    unfinished, *incomplete, copies = nodes.log_lines
+    assert "checkpoints: renamed-2.tmp is not stored" in unfinished
+    assert {line.partition(" is not complete: ")[0] for line in incomplete} == {
+        f"checkpoint {name.format(2)}" for name in saving.LAYOUTS.values()
+    }
+    assert copies == COPIES
 
 
 def test_save_that_ends_after_a_notice_is_complete_in_each_layout(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from trainium_wire.job import Job, checkpoint_names, saved_otherwise
+from trainium_wire.job import Job, checkpoint_names, resumable_checkpoints, saved_otherwise
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,10 @@ def test_files_that_are_saved_beside_numbered_checkpoints_are_not_the_newest() -
     beside = ("README.md", "training_args.bin", "model.safetensors", "model-00001-of-00002.safetensors", "best.h5")
     manifests = {"a/checkpoint-500.json": 1, **{f"a/{name}.json": 2 for name in beside}}
     assert checkpoint_names(manifests)[-1] == "checkpoint-500"
-    assert checkpoint_names({"a/ckpt.pt.json": 1, "a/README.md.json": 2})[-1] == "README.md"
+
+
+def test_logs_and_notes_are_not_resumed_from() -> None:
+    notes = ("README.md", "training_args.bin", "events.out.tfevents.1764380000.ip-10-0-0-7.12.0", "sample-100.png")
+    manifests = {"a/ckpt.pt.json": 1, **{f"a/{name}.json": 2 for name in notes}}
+    assert set(checkpoint_names(manifests)) == {"ckpt.pt", *notes}
+    assert resumable_checkpoints(checkpoint_names(manifests)) == ["ckpt.pt"]

@@ -198,9 +198,10 @@ def job_record(state: JobState, running_hour: Total | None) -> list[Mapping[str,
 
 
 def _restart(line: Mapping[str, Any]) -> str:
-    since = f"since checkpoint {line['checkpoint']}" if line["checkpoint"] else "since the beginning"
+    checkpoint = line["checkpoint"]
+    lost = f"of work since checkpoint {checkpoint}" if checkpoint else "of work at most, without a complete checkpoint"
     parts = [
-        (line["lost_seconds"], f"of work {since}"),
+        (line["lost_seconds"], lost),
         (line["waited_seconds"], "until its nodes were available"),
         (line["begun_seconds"], "until it ran again"),
     ]

@@ -36,6 +36,7 @@ from trainium_wire.job import (
     is_job_id,
     job_end_record,
     jobs_url,
+    resumable_checkpoints,
     saved_otherwise,
 )
 from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS, INPUTS, OUTPUTS, job_keys
@@ -242,7 +243,7 @@ class JobStore:
             folder_url: As for `checkpoints`.
         """
         newest = sorted(self.job_ids(), key=_submission_time, reverse=True)[:_SEARCHED]
-        return [job_id for job_id in newest if self.checkpoints(job_id, folder_url)]
+        return [job_id for job_id in newest if resumable_checkpoints(self.checkpoints(job_id, folder_url))]
 
     def open_log(
         self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
@@ -279,7 +280,7 @@ class JobStore:
             The job that saved the checkpoints, and their names, newest last. If there are none: `job_id` and no names.
         """
         current, seen = job_id, {job_id}
-        while not (names := self.checkpoints(current, folder_url)):
+        while not (names := resumable_checkpoints(self.checkpoints(current, folder_url))):
             job = self.job(current)
             if job is None or job.resume_from is None or job.resume_from in seen:
                 return job_id, ()

@@ -36,6 +36,7 @@ from trainium_wire.job import (
     end_record,
     job_end_record,
     jobs_url,
+    resumable_checkpoints,
     start_record,
 )
 from trainium_wire.job_keys import job_keys
@@ -159,7 +160,7 @@ def _checkpoint(bucket: _Bucket, spec: Mapping[str, Any], job_id: str) -> dict[s
     """Return what the start of an attempt says of a job's newest complete checkpoint, if there is one."""
     place = urlsplit(spec.get("checkpoints") or jobs_url(bucket.name))
     written = _Bucket(place.netloc, bucket.region).written(job_keys(job_id, place.path.strip("/")).checkpoints)
-    names = checkpoint_names(written)
+    names = resumable_checkpoints(checkpoint_names(written))
     if not names:
         return {}
     return {

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from trainium_wire.formats import moment
-from trainium_wire.job import NODE_LOST, Job, Outcome, checkpoint_names
+from trainium_wire.job import NODE_LOST, Job, Outcome, checkpoint_names, resumable_checkpoints
 from trainium_wire.job_keys import JobKeys, job_keys
 from trainium_wire.restarts import EndedAttempt, has_progressed
 
@@ -63,7 +63,7 @@ def _newest_checkpoint(s3: Objects, job: str, checkpoints_url: str) -> Resumptio
     written = {
         each.key.rpartition("/")[2]: each.modified for each in s3.list(job_keys(job, checkpoints_url).checkpoints)
     }
-    names = checkpoint_names(written)
+    names = resumable_checkpoints(checkpoint_names(written))
     return Resumption(names[-1], job, written[f"{names[-1]}.json"]) if names else Resumption(None, job)
 
 

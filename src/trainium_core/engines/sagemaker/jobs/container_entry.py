@@ -2,8 +2,8 @@
 
 Determines the node's rank and the number of nodes, unpacks the source archive next to this file, installs its
 requirements.txt, counts the NeuronCores, and starts torchrun with one process for each core. Then moves what the script
-wrote to its working directory to the model folder. Uses only the standard library (Python 3.9 and later), no SageMaker
-toolkit. On failure, writes the reason to the file that SageMaker reads.
+wrote to its working directory and beside it to the model folder. Uses only the standard library (Python 3.9 and
+later), no SageMaker toolkit. On failure, writes the reason to the file that SageMaker reads.
 """
 
 import json
@@ -50,9 +50,10 @@ def main(script: str, arguments: "list[str]") -> int:
         return fail(str(error), 1)
     print(f"trn: node {rank + 1} of {len(nodes)}, {processes} processes: {' '.join(command)}", flush=True)
     cached = compile_cache(variables.get("NEURON_COMPILE_CACHE_URL"), processes=processes * len(nodes))
-    before = files_below(folder)
+    before, beside = files_below(folder), {entry.name for entry in ROOT.iterdir()}
     code, lines = run(command, folder, {**variables, **cached})
     keep_written(folder, before)
+    keep_beside(beside)
     return fail(reason(lines, code), code) if code else 0
 
 
@@ -284,6 +285,20 @@ def keep_written(folder: Path, before: "dict[str, tuple[int, int]]") -> None:
             kept = ROOT / "model" / "working-directory" / path
             kept.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(str(folder / path), kept)
+
+
+def keep_beside(before: "set[str]") -> None:
+    """Move what the script made beside its working directory, such as ../results, to the folder that SageMaker stores.
+
+    As on a cluster, hidden entries and links are no outputs. What SageMaker stores itself stays.
+    """
+    for entry in sorted(ROOT.iterdir()):
+        if not (
+            entry.name in before or entry.name.startswith(".") or entry.is_symlink() or entry.name == "checkpoints"
+        ):
+            kept = ROOT / "model" / "home-directory" / entry.name
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(str(entry), kept)
 
 
 def reason(lines: "deque[str]", code: int) -> str:
