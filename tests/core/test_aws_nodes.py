@@ -121,3 +121,14 @@ def test_records_are_read_once_with_the_same_clients(nodes: list[str]) -> None:
     assert account.nodes(STACK) == other.nodes(STACK)
     assert nodes
     assert called == ["GetParametersByPath"]
+
+
+def test_newest_launch_template_version_is_read_and_a_deleted_template_has_none(account: AwsNodes) -> None:
+    ec2 = client("ec2")
+    data = {"InstanceType": "t3.micro"}
+    made = ec2.create_launch_template(LaunchTemplateName="nodes", LaunchTemplateData=data)["LaunchTemplate"]
+    template = made["LaunchTemplateId"]
+    ec2.create_launch_template_version(LaunchTemplateId=template, LaunchTemplateData=data)
+    assert account.newest_version(template) == 2
+    ec2.delete_launch_template(LaunchTemplateId=template)
+    assert account.newest_version(template) is None

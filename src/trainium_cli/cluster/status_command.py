@@ -147,6 +147,8 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
         yield "Replacements", f"{found.nodes.replaced} of {found.replacements} used in the last 24 hours"
         for gone in found.nodes.gone[:_GONE_SHOWN]:
             yield "", f"{gone.instance_id}, {gone.since:%m-%d %H:%M}Z: {gone.reason}"
+    if found.template:
+        yield "Template", found.template
     if cluster.login_counts:
         yield "Login node", ", ".join(cluster.login_counts)
     for_what = "for the nodes and the login node" if cluster.login_counts else "for the nodes only"
@@ -174,6 +176,7 @@ def status_as_json(found: ClusterStatus) -> dict[str, Any]:
         "stacks": [{"name": stack.name, "status": stack.status} for stack in cluster.stacks],
         "nodes": report_as_json(found.nodes) if found.nodes else None,
         "absence": {"why": found.absence.why, "remedy": found.absence.remedy} if found.absence else None,
+        "launch_template": found.template,
         "replacements": {"used": found.nodes.replaced if found.nodes else None, "allowed": found.replacements},
         "usd_per_hour": cluster.per_hour.usd,
         "unknown_prices": cluster.per_hour.unknown,

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from trainium_core.clusters.cluster import Absence, Cluster
 from trainium_core.nodes.aws_nodes import AwsNodes
-from trainium_core.nodes.report import NodesNotCreatedError, NodesReport, NoFleetError, nodes_report
+from trainium_core.nodes.report import NodesNotCreatedError, NodesReport, NoFleetError, nodes_report, template_sentence
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import UnavailableError
@@ -41,6 +41,7 @@ class ClusterStatus:
         usage: Use of the nodes; None if there is no report of it, or if the nodes start with jobs.
         job: The current or last job; None without one.
         events: The last three events of the stack itself, newest first.
+        template: A sentence about nodes that do not run the newest version of their launch template, if any.
         absence: Why there are no nodes; None if there are nodes, or no reason is known.
         not_read: What could not be read, and why.
         plans_nodes: Whether a stack of the plan has nodes.
@@ -52,6 +53,7 @@ class ClusterStatus:
     usage: ClusterUsage | None = None
     job: JobStatus | None = None
     events: Sequence[StackEvent] = ()
+    template: str | None = None
     absence: Absence | None = None
     not_read: Sequence[str] = ()
     plans_nodes: bool = True
@@ -112,6 +114,12 @@ def cluster_status(
     described = {node.instance_id: node.described for node in cluster.nodes}
     deployed = read_or_note("nodes", lambda: nodes.nodes(stack, described=described))
     all_events = read_or_note("events", lambda: events.stack_events(stack, after=None)) or ()
+    templates = deployed.templates if deployed else {}
+    newest = (
+        read_or_note("launch template", lambda: nodes.newest_version(next(iter(templates.values())).partition(":")[0]))
+        if templates
+        else None
+    )
     instances = [node.instance_id for node in deployed.instances] if deployed else []
     for_jobs = deployed is not None and deployed.for_jobs is not None
     return ClusterStatus(
@@ -120,6 +128,7 @@ def cluster_status(
         usage=read_or_note("use of the nodes", lambda: usage(instances)) if instances and not for_jobs else None,
         nodes=nodes_report(deployed, replacements=replacements) if deployed else None,
         replacements=replacements,
+        template=template_sentence(templates, newest) if newest is not None else None,
         job=read_or_note("job", job),
         absence=None if cluster.node_counts else read_or_note("why there are no nodes", absence),
         events=[event for event in reversed(all_events) if event.of_stack][:_EVENTS],

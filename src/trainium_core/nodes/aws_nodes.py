@@ -86,7 +86,15 @@ class AwsNodes(AwsFleets):
             records=records,
             membership=membership,
             suspended=group.suspended,
+            templates=group.launched,
         )
+
+    def newest_version(self, template_id: str) -> int | None:
+        """The number of the newest version of a launch template; None if the template does not exist."""
+        with read_errors("ec2:DescribeLaunchTemplates", absent=("InvalidLaunchTemplateId.NotFound",)):
+            found = self.client("ec2").describe_launch_templates(LaunchTemplateIds=[template_id])["LaunchTemplates"]
+            return found[0]["LatestVersionNumber"] if found else None
+        return None
 
     def _stored(self, fleet: StackRecord) -> tuple[Mapping[str, StoredRecord], Membership]:
         bucket = fleet.bucket

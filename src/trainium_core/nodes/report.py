@@ -4,7 +4,7 @@ It follows the rules of the controller, except for nodes that start with jobs.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -106,6 +106,8 @@ class DeployedNodes:
         membership: The current membership.
         suspended: Suspended processes of the group.
         for_jobs: Size limits if nodes start with jobs; None otherwise.
+        templates: Launch template and version of the instances by ID, as
+            `trainium_runtime.node_store.template_version`.
     """
 
     wanted: int
@@ -114,6 +116,25 @@ class DeployedNodes:
     membership: Membership
     suspended: tuple[str, ...] = ()
     for_jobs: JobBounds | None = None
+    templates: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def template_sentence(templates: Mapping[str, str], newest: int) -> str | None:
+    """A sentence about nodes that do not run the newest version of their launch template; None if all run it.
+
+    Args:
+        templates: Launch template and version of each node, by ID.
+        newest: Number of the newest version.
+    """
+    older = [number for one in templates.values() if (number := one.rpartition(":")[2]) != str(newest)]
+    if not older:
+        return None
+    versions = ", ".join(sorted(set(older)))
+    return (
+        f"{len(older)} of {len(templates)} nodes run version {versions} of the launch template; the newest is version "
+        f"{newest}. To use it, raise trn:node_generation (in an app: node_generation), and deploy: "
+        "this replaces the nodes"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -151,3 +151,14 @@ def test_unreadable_parts_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = shown(monkeypatch, UnavailableError("the permission s3:ListBucket is missing"))
     assert "nodes: the permission s3:ListBucket is missing" in ended.stdout
     assert ended.exit_code == ExitCode.NOT_READY
+
+
+@pytest.mark.parametrize(("newest", "older"), [(2, False), (3, True)])
+def test_nodes_of_an_older_launch_template_version_are_named_with_the_way_to_replace_them(
+    monkeypatch: pytest.MonkeyPatch, newest: int, older: bool
+) -> None:
+    monkeypatch.setattr(FakeNodes, "newest_version", lambda *_: newest, raising=False)
+    deployed = replace(VERIFIED, templates={node.instance_id: "lt-1:2" for node in VERIFIED.instances})
+    printed = " ".join(shown(monkeypatch, deployed).stdout.split())
+    assert ("2 of 2 nodes run version 2 of the launch template; the newest is version 3." in printed) is older
+    assert ("raise trn:node_generation (in an app: node_generation), and deploy" in printed) is older
