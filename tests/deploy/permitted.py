@@ -1,4 +1,4 @@
-"""Users and a role for CloudFormation with exactly the permissions that `trn permissions` prints."""
+"""Users and a role for CloudFormation with exactly the permissions that `trn permissions` prints; other roles."""
 
 import json
 from collections.abc import Sequence
@@ -36,5 +36,18 @@ def as_user(account: Account, role: str) -> Account:
         iam.put_user_policy(UserName=role, PolicyName=f"trn-{number}", PolicyDocument=json.dumps(document))
     key = iam.create_access_key(UserName=role)["AccessKey"]
     credentials = SigningCredentials(access_key_id=key["AccessKeyId"], secret_access_key=key["SecretAccessKey"])
+    connection = replace(account.aws.connection, credentials=credentials)
+    return replace(account, aws=replace(account.aws, connection=connection, _clients={}))
+
+
+def with_role(account: Account, name: str) -> Account:
+    """The account with the keys of a role, which trusts the account."""
+    role = f"arn:aws:iam::{ACCOUNT_ID}:role/{name}"
+    keys = account.aws.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
+    credentials = SigningCredentials(
+        access_key_id=keys["AccessKeyId"],
+        secret_access_key=keys["SecretAccessKey"],
+        session_token=keys["SessionToken"],
+    )
     connection = replace(account.aws.connection, credentials=credentials)
     return replace(account, aws=replace(account.aws, connection=connection, _clients={}))

@@ -17,24 +17,47 @@ from tests.deploy import assembly
 from tests.deploy.account import BOOTSTRAP_PARAMETERS, Account, bootstrap_template, differences
 from tests.deploy.command import run_trn
 from tests.deploy.conftest import ON_DEMAND_TRN, QUOTA_VCPUS
-from tests.wheel.environment import DOWNSTREAM_APPS, WheelEnvironment, install_wheel, synthesize_apps
+from tests.deploy.permitted import with_role
+from tests.wheel.environment import (
+    DOWNSTREAM_APPS,
+    WheelEnvironment,
+    built_wheel,
+    install_wheel,
+    synthesize_apps,
+    unpack_wheel,
+)
 from tools.demo.inventory import Inventory
+from trainium_local.environment import ACCOUNT_ID
 from trainium_local.server import Settings
 
 GENERATED = "cdk_init"
 README = "readme"
 FEW, MANY = 1, 2
-CHANGED = ("two_zones", "web_app")
-"""The apps whose number of nodes changes."""
+RUNNER = "pipeline-runner"
+FUNCTION_JOB = 'name = "echo"\ncommand = "echo done"\n'
 
 CLUSTERS: Mapping[str, list[str]] = {
     "cache_and_quota": [],
     "cdk_init": ["initstack-fleet-6c6bfda3"],
+    "company_rules": ["corp"],
     "imported": ["imported"],
+    "job_function": ["jobs"],
+    "parameters": ["parameters"],
+    "pipeline": ["train"],
+    "two_teams": ["speech", "vision"],
     "two_zones": ["train-usw2-az1", "train-usw2-az4"],
     "web_app": ["web-train"],
 }
 """Names of the clusters in each app."""
+
+CHANGED: Mapping[str, Mapping[str, int]] = {
+    "company_rules": {"corp": MANY},
+    "parameters": {"parameters": MANY},
+    "two_teams": {"speech": 1},
+    "two_zones": {"train-usw2-az1": MANY, "train-usw2-az4": MANY},
+    "web_app": {"web-train": MANY},
+}
+"""The number of nodes of each cluster of the apps that change, after the change."""
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +72,8 @@ def platform(account: Account) -> Mapping[str, str]:
     stack_parameters = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
     toolkit: dict[str, Any] = {"TemplateBody": bootstrap_template(), "Parameters": stack_parameters}
     assert assembly.create(account.aws, "PlatformToolkit", **toolkit) == "CREATE_COMPLETE"
-    everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
-    document = json.dumps({"Version": "2012-10-17", "Statement": [everything]})
+    boundary = [{"Effect": "Allow", "NotAction": "iam:*", "Resource": "*"}]
+    document = json.dumps({"Version": "2012-10-17", "Statement": boundary})
     account.aws.client("iam").create_policy(PolicyName="platform-boundary", PolicyDocument=document)
     where = {"LocationConstraint": REGION}
     account.aws.client("s3").create_bucket(Bucket="platform-cache", CreateBucketConfiguration=where)
@@ -58,6 +81,13 @@ def platform(account: Account) -> Mapping[str, str]:
     (subnet,) = ec2.describe_subnets(Filters=[{"Name": "availability-zone", "Values": [f"{REGION}d"]}])["Subnets"]
     of_vpc = [{"Name": "vpc-id", "Values": [subnet["VpcId"]]}]
     (routes, *_) = ec2.describe_route_tables(Filters=of_vpc)["RouteTables"]
+    (other,) = ec2.describe_subnets(Filters=[{"Name": "availability-zone", "Values": [f"{REGION}a"]}])["Subnets"]
+    parameters = {"vpc": subnet["VpcId"], "subnet-a": other["SubnetId"], "subnet-d": subnet["SubnetId"]}
+    for name, value in parameters.items():
+        account.aws.client("ssm").put_parameter(Name=f"/company/{name}", Type="String", Value=value)
+    trust = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": f"arn:aws:iam::{ACCOUNT_ID}:root"}}
+    document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
+    account.aws.client("iam").create_role(RoleName=RUNNER, AssumeRolePolicyDocument=document)
     return {
         "vpc": subnet["VpcId"],
         "subnet": subnet["SubnetId"],
@@ -65,6 +95,13 @@ def platform(account: Account) -> Mapping[str, str]:
         "bucket": "platform-cache",
         "boundary": "platform-boundary",
     }
+
+
+def handler_in_the_docs() -> str:
+    _, section = (ROOT / "docs/guides/own-app.md").read_text().split("\n## Start jobs from a function\n")
+    code = re.search(r"```python\n(import .*?)```", section, re.DOTALL)
+    assert code is not None
+    return code[1]
 
 
 def readme_sample() -> str:
@@ -112,6 +149,9 @@ def assemblies(
         code = (DOWNSTREAM_APPS / f"{app}.py").read_text()
         asked[f"{app}-{nodes}"] = (code, {"nodes": nodes, "platform": platform})
     folder = tmp_path_factory.mktemp("apps")
+    unpack_wheel(built_wheel(), folder / "start")
+    (folder / "start/handler.py").write_text(handler_in_the_docs())
+    (folder / "start/job.toml").write_text(FUNCTION_JOB)
     synthesize_apps(environment, folder, asked)
     return {found.parent.name: found.parent for place in (folder, generated) for found in place.glob("*/manifest.json")}
 
@@ -139,7 +179,8 @@ def stacks(folder: Path) -> Iterator[Stack]:
 
 
 def deploy(account: Account, folder: Path) -> list[Stack]:
-    found = list(stacks(folder))
+    """Deploy the stacks of an app, except its pipeline: AWS CodePipeline would deploy the others."""
+    found = [stack for stack in stacks(folder) if stack.id != "Pipeline"]
     for stack in found:
         status = assembly.deploy(account.aws, stack.folder, stack.id)
         assert status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"), status
@@ -164,6 +205,38 @@ def check_sleep_and_wake(account: Account, cluster: str) -> None:
     assert "is awake: 1 of 1 nodes verified" in trn(account, "wake", "--cluster", cluster, "--yes")
 
 
+def check_function_starts_a_job(account: Account) -> None:
+    (name,) = [name for name in account.cluster("Jobs").ids("AWS::Lambda::Function") if name.startswith("Jobs-Start")]
+    answer = json.loads(account.aws.client("lambda").invoke(FunctionName=name)["Payload"].read())
+    assert "id" in answer, answer
+    assert "done" in trn(account, "logs", answer["id"], "--follow", "--cluster", "jobs")
+
+
+def check_role_of_the_pipeline_runs_a_job(account: Account) -> None:
+    (account.folder / "job.toml").write_text(FUNCTION_JOB)
+    assert "succeeded" in trn(with_role(account, RUNNER), "run", "job.toml", "--cluster", "train", "--yes")
+
+
+def check_launch_template_of_the_company(account: Account) -> None:
+    """The aspect turns monitoring on together with another node generation."""
+    instances = account.cluster("Corp").instances
+    tags = [{tag["Key"]: tag["Value"] for tag in instance["Tags"]} for instance in instances]
+    version = tags[0]["aws:ec2launchtemplate:version"]
+    template = tags[0]["aws:ec2launchtemplate:id"]
+    found = account.aws.client("ec2").describe_launch_template_versions(LaunchTemplateId=template, Versions=[version])
+    monitoring = found["LaunchTemplateVersions"][0]["LaunchTemplateData"]["Monitoring"]["Enabled"]
+    assert (monitoring, {tag["cost-center"] for tag in tags}) == (len(instances) > 1, {"42"})
+
+
+OPERATED: Mapping[str, Callable[[Account], None]] = {
+    "company_rules": check_launch_template_of_the_company,
+    "imported": lambda account: check_sleep_and_wake(account, "imported"),
+    "job_function": check_function_starts_a_job,
+    "pipeline": check_role_of_the_pipeline_runs_a_job,
+}
+"""What is done with deployed apps."""
+
+
 def left_behind(account: Account, before: Inventory) -> list[str]:
     """The added and removed resources, except the assets in the platform's bootstrap bucket."""
     return [one for one in differences(before, account.inventory()) if "cdk-platform-assets-" not in one]
@@ -178,12 +251,13 @@ def test_app_is_deployed_and_destroyed(account: Account, assemblies: Mapping[str
     before = account.inventory()
     made = deploy(account, assemblies[f"{app}-{FEW}"])
     assert sizes(account) == dict.fromkeys(CLUSTERS[app], FEW)
-    if app == "imported":  # Its roles have a boundary; tests/deploy/test_fleet_grants.py operates a fleet without one.
-        check_sleep_and_wake(account, "imported")
+    operate = OPERATED.get(app, lambda _: None)
+    operate(account)
     if app in CHANGED:
         deploy(account, assemblies[f"{app}-{MANY}"])
-        assert sizes(account) == dict.fromkeys(CLUSTERS[app], MANY)
-    for cluster in CLUSTERS[app]:
+        assert sizes(account) == CHANGED[app]
+        operate(account)
+    for cluster in sizes(account):
         trn(account, "destroy", "--cluster", cluster, "--whole-stacks", "--yes", "--grace", "0")
         trn(account, "audit", "--cluster", cluster)
     left = {one["StackName"] for one in account.aws.client("cloudformation").describe_stacks()["Stacks"]}

@@ -4,7 +4,6 @@ one that imports the fleet. Policies are enforced.
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from aws_cdk import aws_s3 as s3
 from tests.constructs.synth import REGION, Template, new_app, synthesize
 from tests.deploy.account import Account
 from tests.deploy.command import run_trn
+from tests.deploy.permitted import with_role
 from trainium_cdk import (
     ClusterNetwork,
     INeuronFleet,
@@ -25,7 +25,6 @@ from trainium_cdk import (
 )
 from trainium_local.environment import ACCOUNT_ID
 from trainium_local.server import Settings
-from trainium_local.signatures import SigningCredentials
 
 STACK, CLUSTER = "Operated", "operated"
 RUNNER, OPERATOR, IMPORTING_RUNNER, IMPORTING_OPERATOR = "runner", "operator", "importing-runner", "importing-operator"
@@ -93,18 +92,6 @@ def account(start_account: Callable[[Settings], Account]) -> Account:
     made.deploy(importing_template(made), "Importing")
     (made.folder / "job.toml").write_text('name = "echo"\ncommand = "echo done"\n')
     return made
-
-
-def with_role(account: Account, name: str) -> Account:
-    role = f"arn:aws:iam::{ACCOUNT_ID}:role/{name}"
-    keys = account.aws.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
-    credentials = SigningCredentials(
-        access_key_id=keys["AccessKeyId"],
-        secret_access_key=keys["SecretAccessKey"],
-        session_token=keys["SessionToken"],
-    )
-    connection = replace(account.aws.connection, credentials=credentials)
-    return replace(account, aws=replace(account.aws, connection=connection, _clients={}))
 
 
 def trn(account: Account, *arguments: str, code: int = 0) -> str:
