@@ -1,6 +1,6 @@
 """The status of one cluster: stacks, nodes, jobs and use."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -114,7 +114,7 @@ def cluster_status(
     described = {node.instance_id: node.described for node in cluster.nodes}
     deployed = read_or_note("nodes", lambda: nodes.nodes(stack, described=described))
     all_events = read_or_note("events", lambda: events.stack_events(stack, after=None)) or ()
-    templates = deployed.templates if deployed else {}
+    templates: Mapping[str, str] = deployed.templates if deployed else {}
     newest = (
         read_or_note("launch template", lambda: nodes.newest_version(next(iter(templates.values())).partition(":")[0]))
         if templates
