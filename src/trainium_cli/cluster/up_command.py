@@ -33,12 +33,14 @@ from trainium_core.assess.rules import STACKS, Severity
 from trainium_core.aws.prices import AwsPrices
 from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_core.costs.estimate import estimate
+from trainium_core.jobs.aws_job_files import CHECKPOINTS
 from trainium_core.jobs.engine import JobEngine, NoStackError, PreparedJob, check_keys
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 from trainium_core.plan.context import settings_given
 from trainium_core.plan.deployed_plan import recorded_settings
+from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS, OUTPUTS
 
 _NEW_PLAN = {"instance_type": "--type", "region": "--region", "ends": "--ends"}
 """The options for a new plan, by setting."""
@@ -64,7 +66,7 @@ _NEW_PLAN = {"instance_type": "--type", "region": "--region", "ends": "--ends"}
     show_default=True,
     help="Where to fetch the results, into DIRECTORY/JOB.",
 )
-@click.option("--down", is_flag=True, help="Fetch the last checkpoint too, and then destroy the cluster.")
+@click.option("--down", is_flag=True, help="Fetch the checkpoints too, and then destroy the cluster.")
 @click.option("--yes", is_flag=True, help="Do not prompt: take the proposed plan, and confirm everything.")
 @context_options
 @pass_invocation
@@ -78,7 +80,7 @@ def up(
     `cdk bootstrap` if that is missing, deploys (`trn deploy`), runs and follows the job (`trn run`), and fetches its
     outputs. The next time, only the job runs, unless the plan has changed.
 
-    --down destroys the cluster after the job (`trn down`), once all outputs and the last checkpoint are in the local
+    --down destroys the cluster after the job (`trn down`), once all outputs and checkpoints are in the local
     folder. Otherwise the cluster stays.
 
     Exit code 0: the job succeeded and its results were fetched; with --down, nothing is left. Otherwise that of the
@@ -99,7 +101,7 @@ def up(
     plan, engine, job = _prepare(invocation, work)
     state = submit_and_follow(invocation, plan, engine, job, detach=False, yes=yes)
     code = job_exit_code(state)
-    kinds = ("outputs", "checkpoints") if down else ("outputs",)
+    kinds = (OUTPUTS, CHECKPOINTS, INCOMPLETE_CHECKPOINTS) if down else (OUTPUTS,)
     lacking = fetch_results(engine.store, job.job_id, Path(options["outputs"]), kinds)
     for problem in lacking:
         echo(f"Not fetched: {problem}", err=True)

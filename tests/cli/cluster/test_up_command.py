@@ -109,7 +109,7 @@ def test_down_destroys_only_after_every_result_is_fetched(
         monkeypatch.setattr(up_command, name, fake)
     ended = run("up", "train.py", "--down", "--yes")
     assert bool(ended_clusters) == destroyed
-    assert fetched == [("outputs", "checkpoints")]
+    assert fetched == [("outputs", "checkpoints", "incomplete-checkpoints")]
     assert ended.exit_code == (code or (ExitCode.OK if destroyed else ExitCode.UNKNOWN))
 
 
