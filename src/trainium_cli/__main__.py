@@ -1,4 +1,4 @@
-"""`python -m trainium_cli`: `trn` where no script is installed, such as in the code of a Lambda function."""
+"""Runs `trn` with `python -m trainium_cli`, for example in a Lambda function."""
 
 from trainium_cli.start import main
 
