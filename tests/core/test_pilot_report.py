@@ -231,6 +231,12 @@ def test_markup_in_names_is_shown_as_text() -> None:
     assert name in "".join(Parsed(shown).words)
 
 
+def test_name_does_not_reverse_the_text_after_it() -> None:
+    shown = page(evidence(with_workload(GOOD, name="trn\u202elm\u2066")))
+    assert "trn\ufffdlm\ufffd" in shown
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", shown)
+
+
 def test_page_loads_nothing() -> None:
     shown = page(WHOLE)
     assert not PLAIN.tags & {"script", "link", "img", "iframe", "object", "embed", "form", "base"}
