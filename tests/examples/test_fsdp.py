@@ -12,6 +12,8 @@ from tests.core.container import TIMEOUT_SECONDS, TORCH_PYTHON, free_port
 from tests.examples.training_job import PROGRESS, Job
 from tests.layout.repository import ROOT
 from tests.userdata.saving_nodes import SavingNodes
+from trainium_core.jobs.request import job_request, read_job_file
+from trainium_core.plan import Plan
 from trn_job import checkpoints
 
 FOLDER = ROOT / "examples" / "fsdp"
@@ -106,6 +108,14 @@ def test_all_processes_stop_after_a_notice_and_save(losses: dict[int, str], tmp_
     assert f"stopped by SIGUSR1, saved after step {saved}" in run.outputs[0]
     assert job.checkpoints()[-1] == f"step-{saved:08d}"
     assert run.losses == {step: loss for step, loss in losses.items() if step <= saved}
+
+
+def test_job_splits_layers_over_a_chip_of_its_nodes() -> None:
+    request = job_request(read_job_file(FOLDER / "job.toml"))
+    plan = Plan.of(instance_type="trn2.48xlarge", region="us-east-2")
+    size = int(request.arguments[request.arguments.index("--tensor-parallel") + 1])
+    assert size * plan.type.neuron_devices == plan.type.logical_neuron_cores(plan.lnc)
+    assert Path(request.inputs["text"]).is_file()
 
 
 def test_layers_split_over_several_nodes_are_refused(tmp_path: Path) -> None:
