@@ -34,8 +34,8 @@ class TrainiumCluster(Construct):
         """
         Args:
             plan: Describes the cluster.
-            sleep: The switch that `trn sleep` and `trn wake` set. Default: the switch of the stack, created
-                if needed; none in a nested stack.
+            sleep: The switch that `trn sleep` and `trn wake` set. Default: the switch of the stack, created if
+                needed.
 
         Raises:
             PropsError: The switch is in another stack, or another fleet of the app in the account and region has the

@@ -193,8 +193,8 @@ class NeuronFleet(Fleet):
                 allow AWS Budgets and CloudWatch to publish. Default: a new one.
             notify_email: Address for the pilot's notices and alarms instead of `notices`; its owner must confirm the
                 subscription. Default: none.
-            sleep: The switch that `trn sleep` and `trn wake` set. Default: the switch of the stack, created
-                if needed; none in a nested stack.
+            sleep: The switch that `trn sleep` and `trn wake` set. Default: the switch of the stack, created if
+                needed.
             catalog: Instance types, including your own. Default: the built-in catalogue.
 
         Raises:
