@@ -21,6 +21,14 @@ check_shell_files() {
     xargs shellcheck --external-sources
 }
 
+# Of the public symbols of trainium_cdk and their members, 95% have types that need no inference.
+check_public_types() {
+  pyright --outputjson --ignoreexternal --verifytypes trainium_cdk | python -c '
+import json, sys
+score = json.load(sys.stdin)["typeCompleteness"]["completenessScore"]
+sys.exit(None if score >= 0.95 else f"pyright --verifytypes trainium_cdk: {score:.1%} of the types are known; allowed: 95% or more")'
+}
+
 # run_pytest OPTION...: four processes for two cores, since deployments and jobs wait half of the time.
 run_pytest() {
   # wasm_once.cjs shortens each synthesis, as it explains. Two cores need no threads for compilation.
@@ -46,6 +54,7 @@ case $what in
     check "shellcheck" check_shell_files
     check "prose" python -m tools.prose
     check "pyright (strict)" pyright --warnings
+    check "types of the public API" check_public_types
     if ((${#failed[@]})); then
       printf -v list '%s, ' "${failed[@]}"
       fail "$name: failed: ${list%, }"

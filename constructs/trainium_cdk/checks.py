@@ -28,6 +28,9 @@ class PropsError(ValueError):
         problems: All problems. The `key` of each is the name of the parameter.
     """
 
+    path: str
+    problems: tuple[Problem, ...]
+
     def __init__(self, path: str, problems: Iterable[Problem]) -> None:
         self.path, self.problems = path, tuple(problems)
         super().__init__(path, self.problems)

@@ -1,5 +1,7 @@
 """A complete cluster: network, cache, file systems and fleet."""
 
+from collections.abc import Sequence
+
 from constructs import Construct
 
 from trainium_cdk.fleet.cluster_names import tag_all
@@ -13,8 +15,11 @@ from trainium_cdk.from_plan import (
     plan_fleet,
     plan_network,
 )
+from trainium_cdk.network.network import ClusterNetwork
 from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outputs_scope
 from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep, stack_sleep_switch
+from trainium_cdk.storage.compile_cache import CompileCache
+from trainium_cdk.storage.node_file_system import NodeFileSystem
 from trainium_core.plan import Plan
 
 
@@ -29,6 +34,11 @@ class TrainiumCluster(Construct):
         plan = Plan(instance_type="trn1.32xlarge", region="us-west-2", nodes=2)
         cluster = TrainiumCluster(stack, "Cluster", plan=plan)
     """
+
+    network: ClusterNetwork
+    cache: CompileCache
+    file_systems: Sequence[NodeFileSystem]
+    fleet: PlannedFleet
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan, sleep: SleepSwitch | None = None) -> None:
         """

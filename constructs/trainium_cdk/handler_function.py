@@ -45,6 +45,13 @@ class HandlerFunction(Construct):
     new one, which would remain.
     """
 
+    arn: str
+    function: lambda_.CfnFunction
+    log_group: logs.LogGroup
+    name: str
+    policy: iam.Policy
+    role: iam.IRole
+
     def __init__(
         self,
         scope: Construct,

@@ -19,6 +19,8 @@ _LONGEST_REFERENCE = 128
 class StackRecordParameter(Construct):
     """The record of a cluster. Everything that is billed must depend on it, so that it exists as long as that."""
 
+    parameter: ssm.CfnParameter
+
     def __init__(
         self, scope: Construct, construct_id: str, *, cluster_name: str, record: Callable[[], StackRecord]
     ) -> None:

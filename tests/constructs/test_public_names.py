@@ -11,8 +11,9 @@ import pytest
 
 import trainium_cdk
 import trainium_core
-from tests.constructs.synth import ROOT
+from tests.constructs.synth import ROOT, new_app
 from tests.layout.repository import PACKAGES, python_files
+from tests.wheel.every_construct import every_construct
 from trainium_core.plan.settings_by_key import SETTINGS
 
 PLANS = {"Plan", "PlanError", "plan_from_cdk"}
@@ -67,6 +68,17 @@ def test_parameters_of_methods_are_described_with_defaults(name: str) -> None:
     for attribute, method in methods.items():
         if inspect.isfunction(method):
             assert undescribed(method, inspect.getdoc(method) or "") == [], attribute
+
+
+def test_app_with_every_construct_is_synthesised() -> None:
+    app = new_app()
+    every_construct(app)
+    app.synth()
+
+
+def test_app_with_every_construct_uses_every_export() -> None:
+    used = set(re.findall(r"\btrn\.(\w+)", (ROOT / "tests/wheel/every_construct.py").read_text()))
+    assert set(trainium_cdk.__all__) - used == {"plan_from_cdk"}
 
 
 def test_documented_default_equals_that_of_the_setting() -> None:

@@ -42,6 +42,8 @@ from trainium_wire.stack_record import StackRecord
 class Fleet(CreatedFleet):
     """A fleet that a subclass creates from validated values. NeuronFleet documents its attributes."""
 
+    record: StackRecordParameter
+
     def _make(self, props: FleetProps) -> None:
         self._props, self.cache = props, props.cache
         self._cluster_name = cluster_name = props.node.cluster_name

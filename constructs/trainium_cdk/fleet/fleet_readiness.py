@@ -19,6 +19,9 @@ class FleetReadiness(Construct):
     cluster sleeps, or does not have all its nodes now.
     """
 
+    summary: str
+    verified_nodes: str
+
     def __init__(
         self,
         scope: Construct,

@@ -20,6 +20,10 @@ class LaunchTemplateVersion(Construct):
     user data downloads, and `summary` a sentence.
     """
 
+    node_script: str
+    summary: str
+    version: str
+
     def __init__(
         self,
         scope: Construct,

@@ -35,6 +35,10 @@ class NodeRecords(Construct):
     every object.
     """
 
+    bucket: s3.Bucket
+    key_arn: str | None
+    url: str
+
     def __init__(self, scope: Construct, construct_id: str, *, encryption_key: Key | None = None) -> None:
         """
         Args:

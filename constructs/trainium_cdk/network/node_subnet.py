@@ -32,6 +32,7 @@ class NeuronSubnet(Construct):
         lustre = LustreFileSystem(stack, "Lustre", vpc=vpc, subnet=place.subnet, size=Size.gibibytes(1200))
     """
 
+    candidates: Sequence[ec2.ISubnet]
     subnet: ec2.ISubnet
 
     def __init__(

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_pcs as pcs
+from aws_cdk import aws_s3 as s3
 from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
@@ -28,6 +29,8 @@ class LifecycleScripts(Construct):
     known to the template, and `cdk gc` may delete them. `bucket` is the CDK object. Earlier versions stay for rollbacks
     and are deleted with the bucket.
     """
+
+    bucket: s3.Bucket
 
     def __init__(self, scope: Construct, construct_id: str, *, scripts: Mapping[str, str]) -> None:
         """

@@ -1,6 +1,6 @@
 """A Slurm cluster of Trainium nodes on AWS PCS."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from aws_cdk import Stack
@@ -28,6 +28,7 @@ from trainium_cdk.from_plan import (
     plan_root_volume,
 )
 from trainium_cdk.justification import justify, justify_wildcard
+from trainium_cdk.network.network import ClusterNetwork
 from trainium_cdk.network.security_group import EfaSecurityGroup
 from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outputs_scope
 from trainium_cdk.pcs.lifecycle_scripts import LifecycleScripts
@@ -38,7 +39,8 @@ from trainium_cdk.physical_names import recorded_bucket_name
 from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
-from trainium_cdk.storage.compile_cache import allow_cache, cache_url
+from trainium_cdk.storage.compile_cache import CompileCache, allow_cache, cache_url
+from trainium_cdk.storage.node_file_system import NodeFileSystem
 from trainium_core.engines.pcs import slurm_settings
 from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.next_steps import DOCUMENT, LOGIN
@@ -81,6 +83,22 @@ class PcsCluster(Construct):
         plan = Plan(instance_type="trn1.32xlarge", region="us-west-2", nodes=4, stacks=("pcs",))
         slurm = PcsCluster(stack, "Slurm", plan=plan)
     """
+
+    cache: CompileCache
+    cluster: pcs.CfnCluster
+    controller: Controller | None
+    file_systems: Sequence[NodeFileSystem]
+    group: pcs.CfnComputeNodeGroup
+    guard: NodeGroupGuard
+    login: pcs.CfnComputeNodeGroup | None
+    logs: SchedulerLogs
+    network: ClusterNetwork
+    pilot: Pilot
+    queues: Sequence[pcs.CfnQueue]
+    record: StackRecordParameter
+    records: NodeRecords
+    role: iam.IRole
+    security_group: EfaSecurityGroup
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         """

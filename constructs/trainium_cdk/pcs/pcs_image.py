@@ -27,6 +27,8 @@ class PcsImage(Construct):
     image and its snapshot are deleted with the stack.
     """
 
+    image_id: str
+
     def __init__(
         self,
         scope: Construct,

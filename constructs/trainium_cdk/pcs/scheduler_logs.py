@@ -15,6 +15,8 @@ _DELIVERY = "delivery.logs.amazonaws.com"
 class SchedulerLogs(Construct):
     """The logs of slurmctld and of completed jobs, delivered to one log group. `log_group` is the CDK object."""
 
+    log_group: logs.LogGroup
+
     def __init__(self, scope: Construct, construct_id: str, *, cluster: pcs.CfnCluster, cluster_name: str) -> None:
         """
         Args:

@@ -35,6 +35,12 @@ class Pilot(Construct):
     without such a budget.
     """
 
+    notices: sns.ITopic
+    props: PilotProps
+    recorded_topic_arn: str
+    spent: sns.Topic | None
+    topic: sns.Topic
+
     def __init__(
         self,
         scope: Construct,

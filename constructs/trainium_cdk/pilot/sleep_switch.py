@@ -29,6 +29,10 @@ class SleepSwitch(Construct):
         group.max_size, group.min_size = switch.count(2), switch.value_when_awake("1", "0")
     """
 
+    asleep: str
+    function_arn: str
+    function_name: str
+
     def __init__(self, scope: Construct, construct_id: str) -> None:
         """
         Raises:

@@ -90,6 +90,7 @@ class _Props:
 
 @jsii.implements(iam.IGrantable, ec2.IConnectable)
 class _Training(Construct):
+    record: StackRecordParameter
     job_prefix: str
     image_uri: str
     cache: ICompileCache

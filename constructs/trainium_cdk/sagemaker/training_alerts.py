@@ -20,6 +20,9 @@ class TrainingAlerts(Construct):
     rule sends one with the reason.
     """
 
+    alarm: cloudwatch.CfnAlarm
+    topic: sns.Topic
+
     def __init__(self, scope: Construct, construct_id: str, *, job_prefix: str, email: str | None = None) -> None:
         """
         Args:

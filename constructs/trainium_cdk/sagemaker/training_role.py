@@ -5,6 +5,7 @@ from typing import Any
 
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -22,6 +23,8 @@ class TrainingRole(Construct):
     SageMaker can assume it only on behalf of this account (confused deputy prevention). Grant it access to your buckets
     yourself.
     """
+
+    role: iam.IRole
 
     def __init__(self, scope: Construct, construct_id: str, *, job_prefix: str, image: ContainerImage) -> None:
         """

@@ -36,6 +36,10 @@ class TrainingStateMachine(Construct):
     `machine` and `log_group` are the CDK objects.
     """
 
+    arn: str
+    log_group: logs.LogGroup
+    machine: stepfunctions.CfnStateMachine
+
     def __init__(self, scope: Construct, construct_id: str, *, settings: MachineSettings) -> None:
         super().__init__(scope, construct_id)
         self._stack = Stack.of(self)

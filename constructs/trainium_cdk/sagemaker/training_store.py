@@ -2,6 +2,7 @@
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
@@ -11,6 +12,11 @@ from trainium_core.naming import CHECKPOINT_PREFIX, OUTPUT_PREFIX, SOURCE_PREFIX
 
 class TrainingStore(Construct):
     """A bucket with folders for source, checkpoints and output, and their URLs. `bucket` is the CDK object."""
+
+    bucket: s3.Bucket
+    checkpoint_url: str
+    output_url: str
+    source_url: str
 
     def __init__(
         self,

@@ -29,6 +29,8 @@ class DisposableBucket(Construct):
     removes or changes the tag first.
     """
 
+    bucket: s3.Bucket
+
     def __init__(
         self,
         scope: Construct,
