@@ -1,6 +1,6 @@
 """A Slurm cluster of Trainium nodes on AWS PCS."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from aws_cdk import Stack
@@ -28,7 +28,6 @@ from trainium_cdk.from_plan import (
     plan_root_volume,
 )
 from trainium_cdk.justification import justify, justify_wildcard
-from trainium_cdk.network.network import ClusterNetwork
 from trainium_cdk.network.security_group import EfaSecurityGroup
 from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outputs_scope
 from trainium_cdk.pcs.lifecycle_scripts import LifecycleScripts
@@ -39,8 +38,7 @@ from trainium_cdk.physical_names import recorded_bucket_name
 from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
-from trainium_cdk.storage.compile_cache import CompileCache, allow_cache, cache_url
-from trainium_cdk.storage.node_file_system import NodeFileSystem
+from trainium_cdk.storage.compile_cache import allow_cache, cache_url
 from trainium_core.engines.pcs import slurm_settings
 from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.next_steps import DOCUMENT, LOGIN
@@ -84,22 +82,6 @@ class PcsCluster(Construct):
         slurm = PcsCluster(stack, "Slurm", plan=plan)
     """
 
-    cache: CompileCache
-    cluster: pcs.CfnCluster
-    controller: Controller | None
-    file_systems: Sequence[NodeFileSystem]
-    group: pcs.CfnComputeNodeGroup
-    guard: NodeGroupGuard
-    login: pcs.CfnComputeNodeGroup | None
-    logs: SchedulerLogs
-    network: ClusterNetwork
-    pilot: Pilot
-    queues: Sequence[pcs.CfnQueue]
-    record: StackRecordParameter
-    records: NodeRecords
-    role: iam.IRole
-    security_group: EfaSecurityGroup
-
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         """
         Args:
@@ -122,7 +104,7 @@ class PcsCluster(Construct):
             self, "Network", plan, egress=egress, endpoint_services=slurm_settings.ENDPOINT_SERVICES
         )
         builds = plan.pcs.image is None
-        self.security_group = EfaSecurityGroup(
+        self.security_group: EfaSecurityGroup = EfaSecurityGroup(
             self,
             "Nodes",
             vpc=self.network.vpc,
@@ -133,12 +115,12 @@ class PcsCluster(Construct):
         )
         self.cache = plan_cache(self, "CompileCache", plan)
         self.file_systems = plan_file_systems(self, plan, vpc=self.network.vpc, subnet=self.network.subnet)
-        self.records = NodeRecords(self, "Records")
+        self.records: NodeRecords = NodeRecords(self, "Records")
         scripts = {_VERIFICATION: slurm_script(self._node, "slurm", slurm_version=plan.pcs.slurm_version)}
         if plan.pcs.login:
             scripts[_LOGIN] = slurm_script(self._node, "login", slurm_version=plan.pcs.slurm_version)
         self._scripts = LifecycleScripts(self, "Scripts", scripts=scripts)
-        self.role = self._role()
+        self.role: iam.IRole = self._role()
         self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
         self.pilot = Pilot(self, "Pilot", props=plan_pilot(plan), cluster_name=plan.cluster_name, stops_nodes=False)
         self.controller = None
@@ -146,15 +128,15 @@ class PcsCluster(Construct):
             self.controller = Controller(
                 self, "Controller", cluster_name=plan.cluster_name, nodes=plan.nodes, pilot=self.pilot
             )
-        self.cluster = self._cluster()
+        self.cluster: pcs.CfnCluster = self._cluster()
         # Only on this cluster: the response to a registration contains the key of the cluster.
         allow(self.role, ["pcs:RegisterComputeNodeGroupInstance"], [self.cluster.attr_arn])
-        self.logs = SchedulerLogs(self, "Logs", cluster=self.cluster, cluster_name=plan.cluster_name)
+        self.logs: SchedulerLogs = SchedulerLogs(self, "Logs", cluster=self.cluster, cluster_name=plan.cluster_name)
         self._image_id = plan.pcs.image or self._new_image().image_id
         self._user_data = slurm_user_data(self._locations())
-        self.group = self._nodes()
-        self.login = self._login_node() if plan.pcs.login else None
-        self.guard = NodeGroupGuard(
+        self.group: Group = self._nodes()
+        self.login: Group | None = self._login_node() if plan.pcs.login else None
+        self.guard: NodeGroupGuard = NodeGroupGuard(
             self,
             "Guard",
             cluster=self.cluster,

@@ -82,7 +82,7 @@ class ElasticFileSystem(NodeFileSystem):
             subnet_id=subnet.subnet_id,
             security_groups=[self.security_group.security_group_id],
         )
-        self.dns_name = _dns_name(self, file_system_id)
+        self.dns_name: str = _dns_name(self, file_system_id)
 
     def _new_file_system(self, removal_policy: RemovalPolicy) -> str:
         file_system = efs.CfnFileSystem(
@@ -138,7 +138,7 @@ class _ImportedEfs(ElasticFileSystem):
         check(self, form("efs_security_group", security_group_id, field="security_group_id"))
         self.subnet = None
         self.security_group = ec2.SecurityGroup.from_security_group_id(self, "SecurityGroup", security_group_id)
-        self.dns_name = _dns_name(self, file_system_id)
+        self.dns_name: str = _dns_name(self, file_system_id)
 
 
 def _dns_name(scope: Construct, file_system_id: str) -> str:

@@ -117,7 +117,7 @@ class LustreFileSystem(NodeFileSystem):
         )
         keep_when_replaced(file_system, removal_policy)
         file_system.node.add_dependency(self.security_group)
-        self.dns_name = file_system.attr_dns_name
+        self.dns_name: str = file_system.attr_dns_name
         self.mount_name = file_system.attr_lustre_mount_name
 
     @staticmethod
@@ -179,7 +179,7 @@ class _ImportedLustre(LustreFileSystem):
         self.security_group = ec2.SecurityGroup.from_security_group_id(
             self, "SecurityGroup", security_group_id, allow_all_outbound=False
         )
-        self.dns_name = f"{file_system_id}.fsx.{stack.region}.{stack.url_suffix}"
+        self.dns_name: str = f"{file_system_id}.fsx.{stack.region}.{stack.url_suffix}"
         self.mount_name = mount_name
 
 
