@@ -71,7 +71,7 @@ def report(
     if verify:
         if output or pack or len(folders) > 1:
             raise click.UsageError("--verify takes one DIR and no other option than --expect")
-        return _verify(folders[0], expect, as_json=invocation.as_json)
+        return _verify(next(iter(folders)), expect, as_json=invocation.as_json)
     if expect:
         raise click.UsageError("--expect needs --verify")
     made = datetime.now(UTC)
