@@ -279,6 +279,21 @@ def test_unreadable_parameter_is_refused_with_the_permission(aws: EmbeddedAws) -
     )
 
 
+def test_type_without_adapter_requires_main_action_of_its_handler(aws: EmbeddedAws) -> None:
+    stacks, queue = Stacks(aws), {"Type": "AWS::SQS::Queue", "Properties": {"DelaySeconds": 1}}
+    wanted, changed = template({"Q": queue}), template({"Q": queue | {"Properties": {"DelaySeconds": 2}}})
+    without = role(aws, allow("sqs:DeleteQueue"), trusts=CLOUDFORMATION)
+    name = stacks.create(wanted, RoleARN=without)
+    assert stacks.settled(name) == "ROLLBACK_COMPLETE"
+    assert "is not authorized to perform: sqs:CreateQueue" in stacks.failures(name)
+    creates = role(aws, allow("sqs:CreateQueue"), trusts=CLOUDFORMATION)
+    name = stacks.deploy(wanted, RoleARN=creates)
+    assert stacks.update(name, changed) == "UPDATE_ROLLBACK_FAILED"
+    assert "is not authorized to perform: sqs:SetQueueAttributes" in stacks.failures(name)
+    assert stacks.delete(name) == "DELETE_FAILED"
+    assert "is not authorized to perform: sqs:DeleteQueue" in stacks.failures(name)
+
+
 def test_cloudformation_without_role_uses_permissions_of_caller(aws: EmbeddedAws) -> None:
     api = Session(aws, role(aws, allow("cloudformation:*"))).client("cloudformation")
     name = f"t-{uuid.uuid4().hex[:8]}"

@@ -47,7 +47,8 @@ class Convergence:
     """One attempt to bring a stack to a deployment. Call `run`, then either `clean_up` or `roll_back`."""
 
     def __init__(self, region: Region, stack: Stack, deployment: Deployment) -> None:
-        self._region, self._stack, self._deployment = region, stack, deployment
+        self._region, self.stack, self.deployment = region, stack, deployment
+        self._before = stack.outputs, stack.imports
         self._existing = Existing(region, stack)
         self._resolver = resolver(region, stack, deployment, self._existing)
         self._steps = list[_Step]()
@@ -58,14 +59,17 @@ class Convergence:
         Raises:
             FailedError: A resource failed.
             CancelledError: The stack is being deleted.
+            ValidationError: An output is invalid.
         """
-        for name in filter(self._is_wanted, self._deployment.template.order):
-            if self._stack.cancelled.is_set():
+        for name in filter(self._is_wanted, self.deployment.template.order):
+            if self.stack.cancelled.is_set():
                 raise CancelledError
             self._apply_resource(name)
+        self.stack.outputs = self._outputs()
+        self.stack.imports = frozenset(self._existing.imports)
 
-    def outputs(self) -> list[Json]:
-        """Return the deployment's outputs, and record the exports that the stack imports.
+    def _outputs(self) -> list[Json]:
+        """Return the deployment's outputs.
 
         Raises:
             ValidationError: Another stack exports one of the names, or imports an export that changes or is removed.
@@ -77,35 +81,37 @@ class Convergence:
                 "Description": output.get("Description"),
                 "ExportName": self._resolver.resolve((output.get("Export") or {}).get("Name")),
             }
-            for key, output in self._deployment.template.outputs.items()
+            for key, output in self.deployment.template.outputs.items()
             if self._resolver.condition(output.get("Condition"))
         ]
         exports = {output["ExportName"]: output["OutputValue"] for output in outputs}
         existing = self._region.exports()
         for name in exports:
-            if name in existing and existing[name][0] is not self._stack:
+            if name in existing and existing[name][0] is not self.stack:
                 raise ValidationError(
                     f"Export with name {name} is already exported by stack {existing[name][0].name}. Rename the export."
                 )
-        for name, value in self._stack.exports.items():
+        for name, value in self.stack.exports.items():
             if exports.get(name) != value:
                 refuse_if_imported(self._region, name, "updated")
-        self._stack.imports = frozenset(self._existing.imports)
         return outputs
 
     def clean_up(self) -> None:
         """Delete replaced and removed resources. As on AWS, failures appear in events only."""
+        for step in self._steps:
+            step.after.provisioner.complete(step.after.provisioned)
         for step in reversed(self._steps):
             if step.before is not None and step.replaces:
                 keep = step.before.definition.get("UpdateReplacePolicy") in KEEPS
-                delete(self._stack, step.before, keep=keep)
-        delete_all(self._stack, [name for name in self._stack.resources if not self._is_wanted(name)])
+                delete(self.stack, step.before, keep=keep)
+        delete_all(self.stack, [name for name in self.stack.resources if not self._is_wanted(name)])
 
     def roll_back(self) -> list[str]:
         """Roll back `run` in reverse order, and return the resources that could not be rolled back.
 
         A resource on which one of these depends remains unchanged.
         """
+        self.stack.outputs, self.stack.imports = self._before
         held, failed = set[str](), list[str]()
         for step in reversed(self._steps):
             name = step.after.logical_id
@@ -117,16 +123,16 @@ class Convergence:
         return failed
 
     def _is_wanted(self, logical_id: str) -> bool:
-        definition = self._deployment.template.resources.get(logical_id)
+        definition = self.deployment.template.resources.get(logical_id)
         return definition is not None and self._resolver.condition(definition.get("Condition"))
 
     def _apply_resource(self, logical_id: str) -> None:
-        stack, definition = self._stack, self._deployment.template.resources[logical_id]
+        stack, definition = self.stack, self.deployment.template.resources[logical_id]
         resource_type, before = definition["Type"], stack.resources.get(logical_id)
         verb = "UPDATE" if before else "CREATE"
         try:
             own = self._resolver.resolve(definition.get("Properties") or {})
-            properties = with_stack_tags(resource_type, stack.region, own, self._deployment.tags)
+            properties = with_stack_tags(resource_type, stack.region, own, self.deployment.tags)
             if before is not None and properties == before.properties and not before.status.endswith("_FAILED"):
                 before.definition = definition
                 return
@@ -163,7 +169,7 @@ class Convergence:
             logical_id=logical_id, provisioner=provisioner, definition=definition, properties=properties
         )
         try:
-            after.provisioned = provisioner.create(make_request(self._stack, after))
+            after.provisioned = provisioner.create(make_request(self.stack, after))
         except ProvisioningError as error:
             if error.leftover is not None:
                 after.provisioned = error.leftover
@@ -173,11 +179,11 @@ class Convergence:
 
     def _update(self, before: StackResource, definition: Mapping[str, Any], properties: Properties) -> None:
         after = dataclasses.replace(before, definition=definition, properties=properties)
-        schema = schemas.find(before.resource_type, self._stack.region)
+        schema = schemas.find(before.resource_type, self.stack.region)
         try:
             if schema is not None and schema.create_only(before.properties, properties):
                 raise NeedsReplacementError
-            self._update_resource(before, after, self._stack.cancelled)
+            self._update_resource(before, after, self.stack.cancelled)
         except NeedsReplacementError:
             names = schema.primary_identifier if schema else []
             if names and all(name in properties and properties[name] == before.properties.get(name) for name in names):
@@ -192,15 +198,15 @@ class Convergence:
             self._record_step(before, after)
 
     def _update_resource(self, before: StackResource, after: StackResource, cancelled: threading.Event) -> None:
-        request = dataclasses.replace(make_request(self._stack, after), cancelled=cancelled)
+        request = dataclasses.replace(make_request(self.stack, after), cancelled=cancelled)
         after.provisioned = after.provisioner.update(request, before.provisioned, before.properties)
 
     def _record_step(self, before: StackResource | None, after: StackResource) -> None:
-        self._stack.resources[after.logical_id] = after
+        self.stack.resources[after.logical_id] = after
         self._steps.append(_Step(before=before, after=after))
 
     def _roll_back_step(self, step: _Step) -> bool:
-        stack, after, before = self._stack, step.after, step.before
+        stack, after, before = self.stack, step.after, step.before
         if before is None:
             return delete(stack, after, keep=after.definition.get("DeletionPolicy") == "Retain")
         if step.replaces:

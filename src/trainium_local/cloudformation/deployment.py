@@ -1,7 +1,11 @@
 """Turns a request into a deployment: validates the template, resolves parameters, merges tags."""
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
+from urllib.parse import unquote, urlparse
+
+from botocore.exceptions import ClientError
 
 from trainium_local.cloudformation.errors import InsufficientCapabilitiesError, ValidationError
 from trainium_local.cloudformation.intrinsic_functions import IntrinsicFunctions, Lookup
@@ -9,7 +13,7 @@ from trainium_local.cloudformation.parameters import resolve
 from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.template_checks import check, check_values
-from trainium_local.resources import schemas
+from trainium_local.resources import api, schemas
 from trainium_local.resources.registry import Properties
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
@@ -24,6 +28,38 @@ _IAM_TYPES = {
     "AWS::IAM::User": "UserName",
 }
 _NO_VALUE = {"Ref": "AWS::NoValue"}
+_PATH_STYLE_HOST = re.compile(r"(s3[.-].*|s3|localhost|127\..*|\[?::1\]?)$")
+MAX_BYTES_IN_REQUEST, _MAX_BYTES_IN_S3 = 51_200, 1_000_000
+"""Bytes of a template: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html"""
+
+
+def fetch_template(url: str, region: str) -> str:
+    """Return the template at a TemplateURL (path-style or virtual-hosted).
+
+    Raises:
+        ValidationError: The template cannot be read, is not UTF-8, or is too large.
+    """
+    parsed = urlparse(url)
+    host, path = parsed.hostname or "", unquote(parsed.path.lstrip("/"))
+    if _PATH_STYLE_HOST.match(host):
+        bucket, _, key = path.partition("/")
+    else:
+        bucket, key = re.split(r"\.s3[.-]|\.localhost", host)[0], path
+    try:
+        text = api.call("s3", "GetObject", region, {"Bucket": bucket, "Key": key})["Body"].read().decode()
+    except (ClientError, UnicodeDecodeError) as error:
+        raise ValidationError(f"S3 error: {error} ({bucket}/{key})") from error
+    refuse_large_body(text, _MAX_BYTES_IN_S3)
+    return text
+
+
+def refuse_large_body(body: str, most: int) -> None:
+    """Raise ValidationError if the text of a template has more than `most` bytes."""
+    if len(body.encode()) > most:
+        raise ValidationError(
+            "1 validation error detected: Value at 'templateBody' failed to satisfy constraint: Member must have "
+            f"length less than or equal to {most}"
+        )
 
 
 def prepare(

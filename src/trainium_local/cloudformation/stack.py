@@ -60,6 +60,7 @@ class Stack:
     """A stack.
 
     Attributes:
+        parent: The stack that contains this nested stack.
         deployment: The current deployment or, until the first success, the attempted one.
         settings: Request parameters that DescribeStacks returns unchanged.
         outputs: In the shape of the API.
@@ -73,6 +74,7 @@ class Stack:
     stack_id: str
     account: str
     region: str
+    parent: "Stack | None" = None
     status: str = "REVIEW_IN_PROGRESS"
     status_reason: str | None = None
     deployment: Deployment | None = None
@@ -87,6 +89,11 @@ class Stack:
     termination_protection: bool = False
     cancelled: threading.Event = field(default_factory=threading.Event)
     worker: threading.Thread | None = None
+
+    @property
+    def root(self) -> "Stack":
+        """Return the outermost stack that contains this one, or the stack itself."""
+        return self.parent.root if self.parent else self
 
     def place(self, logical_id: str) -> int:
         """Return a resource's position in dependency order, or -1 if the template does not contain it."""
@@ -157,9 +164,9 @@ class Region:
         """Return all stacks, including deleted ones."""
         return list(self._stacks.values())
 
-    def new_stack(self, name: str) -> Stack:
+    def new_stack(self, name: str, parent: Stack | None = None) -> Stack:
         stack_id = f"arn:aws:cloudformation:{self.name}:{self.account}:stack/{name}/{uuid.uuid4()}"
-        stack = Stack(name=name, stack_id=stack_id, account=self.account, region=self.name)
+        stack = Stack(name=name, stack_id=stack_id, account=self.account, region=self.name, parent=parent)
         self._stacks[stack_id] = stack
         return stack
 

@@ -1,8 +1,9 @@
 """Creates, updates and deletes stacks in the background, one operation at a time for each stack."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import copy_context
+from typing import Any
 
 from trainium_local import clock
 from trainium_local.cloudformation.convergence import Convergence
@@ -22,7 +23,13 @@ _ALLOWED = {
 
 
 def deploy(
-    region: Region, stack: Stack, deployment: Deployment, verb: str, then: Callable[[bool], None] = lambda _: None
+    region: Region,
+    stack: Stack,
+    deployment: Deployment,
+    verb: str,
+    *,
+    settings: Mapping[str, Any],
+    then: Callable[[bool], None] = lambda _: None,
 ) -> None:
     """Create or update a stack.
 
@@ -31,11 +38,29 @@ def deploy(
         stack: The stack.
         deployment: The target.
         verb: CREATE or UPDATE.
+        settings: Request parameters for the stack's `settings`.
         then: Is called at the end of the operation, with whether it succeeded.
 
     Raises:
         ValidationError: The stack's state or a resource type does not permit the operation.
     """
+
+    def work() -> None:
+        attempt = converge(region, stack, deployment, verb)
+        if attempt is not None:
+            complete(attempt, verb)
+        then(attempt is not None)
+
+    _start(region, stack, lambda: begin(stack, deployment, verb, settings, threading.Event()), work)
+
+
+def begin(
+    stack: Stack, deployment: Deployment, verb: str, settings: Mapping[str, Any], cancelled: threading.Event
+) -> None:
+    """Record the start of a creation or update that `cancelled` cancels. Raise ValidationError if it is not allowed."""
+    allowed, done = _ALLOWED[verb]
+    if stack.status not in allowed:
+        raise ValidationError(f"Stack:{stack.stack_id} is in {stack.status} state and can not be {done}.")
     new = deployment.template.resources
     other = [
         name
@@ -47,15 +72,9 @@ def deploy(
             "Update of resource type is not permitted. The new template modifies resource type of the following "
             f"resources: [{', '.join(sorted(other))}]"
         )
-    allowed, done = _ALLOWED[verb]
-
-    def begin() -> None:
-        if stack.status not in allowed:
-            raise ValidationError(f"Stack:{stack.stack_id} is in {stack.status} state and can not be {done}.")
-        stack.cancelled = threading.Event()
-        stack.record(f"{verb}_IN_PROGRESS", "User Initiated")
-
-    _start(region, stack, begin, lambda: then(_deploy(region, stack, deployment, verb)))
+    stack.cancelled = cancelled
+    stack.settings |= settings
+    stack.record(f"{verb}_IN_PROGRESS", "User Initiated")
 
 
 def delete(region: Region, stack: Stack) -> None:
@@ -77,7 +96,7 @@ def delete(region: Region, stack: Stack) -> None:
         stack.cancelled.set()
         stack.record("DELETE_IN_PROGRESS", "User Initiated")
 
-    _start(region, stack, begin, lambda: _delete(stack))
+    _start(region, stack, begin, lambda: delete_resources(stack))
 
 
 def _start(region: Region, stack: Stack, begin: Callable[[], None], work: Callable[[], None]) -> None:
@@ -97,37 +116,43 @@ def _start(region: Region, stack: Stack, begin: Callable[[], None], work: Callab
     worker.join(RESPONSE_SECONDS)
 
 
-def _deploy(region: Region, stack: Stack, deployment: Deployment, verb: str) -> bool:
+def converge(region: Region, stack: Stack, deployment: Deployment, verb: str) -> Convergence | None:
+    """Bring a stack to a deployment, or roll back and return None. `complete` deletes what is no longer needed."""
     attempt = Convergence(region, stack, deployment)
     stack.deployment = stack.deployment or deployment
     try:
         attempt.run()
-        stack.outputs = attempt.outputs()
     except Exception as error:
-        if stack.status == "DELETE_IN_PROGRESS":
-            return False
+        if stack.cancelled.is_set():
+            return None
         created = verb == "CREATE"
         back, reason = "ROLLBACK" if created else "UPDATE_ROLLBACK", api.failure_reason(error)
         stack.record(f"{back}_IN_PROGRESS", f"{reason} Rollback requested by user." if created else reason)
-        _record_end(stack, back, attempt.roll_back(), "delete" if created else "update")
-        return False
+        record_end(stack, back, attempt.roll_back(), "delete" if created else "update")
+        return None
     if verb == "UPDATE":
         stack.record("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
         stack.updated = clock.now()
+    return attempt
+
+
+def complete(attempt: Convergence, verb: str) -> None:
+    """End a successful creation or update."""
     attempt.clean_up()
-    stack.deployment = deployment
-    stack.record(f"{verb}_COMPLETE")
-    return True
+    attempt.stack.deployment = attempt.deployment
+    attempt.stack.record(f"{verb}_COMPLETE")
 
 
-def _delete(stack: Stack) -> None:
+def delete_resources(stack: Stack) -> None:
+    """Delete the resources of a stack, and record the end of its deletion."""
     failed = delete_all(stack, sorted(stack.resources, key=stack.place))
-    _record_end(stack, "DELETE", failed, "delete")
+    record_end(stack, "DELETE", failed, "delete")
     if not failed:
         stack.deleted = clock.now()
 
 
-def _record_end(stack: Stack, operation: str, failed: list[str], verb: str) -> None:
+def record_end(stack: Stack, operation: str, failed: list[str], verb: str) -> None:
+    """Record the end of a rollback or deletion that failed for these resources."""
     if failed:
         stack.record(f"{operation}_FAILED", f"The following resource(s) failed to {verb}: [{', '.join(failed)}].")
     else:

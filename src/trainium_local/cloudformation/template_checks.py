@@ -7,6 +7,7 @@ from typing import Any
 
 from trainium_local.cloudformation.errors import ValidationError, unresolved
 from trainium_local.cloudformation.intrinsic_functions import FUNCTIONS, IntrinsicFunctions, Lookup
+from trainium_local.cloudformation.stack import STACK
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.values import Reference, functions, references, walk
 from trainium_local.resources import registry, schemas
@@ -117,7 +118,9 @@ def _check_attribute(template: Template, name: str, attribute: str, region: str)
         raise ValidationError(f"Template error: instance of Fn::GetAtt references undefined resource {name}")
     schema = schemas.find(template.resources[name]["Type"], region)
     known = [*schema.attributes, *schema.properties] if schema else []
-    if schema and attribute not in known and attribute.split(".")[0] not in schema.properties:
+    # the outputs of a nested stack depend on its template
+    is_output = template.resources[name]["Type"] == STACK and attribute.startswith("Outputs.")
+    if schema and attribute not in known and attribute.split(".")[0] not in schema.properties and not is_output:
         hint = schemas.did_you_mean(attribute, known)
         raise ValidationError(
             f"Template error: resource {name} does not support attribute type {attribute} in Fn::GetAtt{hint}"

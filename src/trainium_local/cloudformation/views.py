@@ -15,6 +15,8 @@ def stack(described: Stack) -> Json:
     return {
         "StackId": described.stack_id,
         "StackName": described.name,
+        "ParentId": described.parent.stack_id if described.parent else None,
+        "RootId": described.root.stack_id if described.parent else None,
         "Description": description,
         "TemplateDescription": description,
         "Parameters": _parameters(described.deployment),

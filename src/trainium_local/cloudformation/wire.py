@@ -3,15 +3,13 @@
 import re
 from contextlib import AbstractContextManager
 from typing import Any
-from urllib.parse import unquote, urlparse
 
-from botocore.exceptions import ClientError
 from moto.core.responses import ActionResult, BaseResponse, EmptyResult
 
 from trainium_local.access import CALLER
 from trainium_local.cloudformation import stack_operations, views
 from trainium_local.cloudformation.change_sets import ChangeSet, differs
-from trainium_local.cloudformation.deployment import prepare
+from trainium_local.cloudformation.deployment import MAX_BYTES_IN_REQUEST, fetch_template, prepare, refuse_large_body
 from trainium_local.cloudformation.errors import (
     AlreadyExistsError,
     ChangeSetNotFoundError,
@@ -26,9 +24,6 @@ from trainium_local.tags import tag_values
 
 _READ_PREFIXES = ("Describe", "Get", "List")
 _NAME = re.compile(r"[a-zA-Z][-a-zA-Z0-9]{0,127}")
-_PATH_STYLE_HOST = re.compile(r"(s3[.-].*|s3|localhost|127\..*|\[?::1\]?)$")
-_MAX_IN_REQUEST, _MAX_IN_S3 = 51_200, 1_000_000
-"""Bytes of a template: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html"""
 #: Unsupported request parameters, with the values that have no effect.
 _UNSUPPORTED: dict[str, tuple[Any, ...]] = {
     "DeletionMode": ("STANDARD",),
@@ -95,10 +90,12 @@ class CloudFormationResponse(BaseResponse):
 
     def _template_body(self, stack: Stack | None) -> str:
         if self._get_param("TemplateURL"):
-            return _fetch(self._get_param("TemplateURL"), self.region)
+            return fetch_template(self._get_param("TemplateURL"), self.region)
         if self._get_bool_param("UsePreviousTemplate") and stack is not None and stack.deployment is not None:
             return stack.deployment.template.body
-        return _checked_size(self._get_param("TemplateBody") or "", _MAX_IN_REQUEST)
+        body = self._get_param("TemplateBody") or ""
+        refuse_large_body(body, MAX_BYTES_IN_REQUEST)
+        return body
 
     def _deployment(self, stack: Stack | None) -> Deployment:
         """Return the deployment that a request asks for. Omitted settings keep their current values."""
@@ -136,9 +133,8 @@ class CloudFormationResponse(BaseResponse):
         self._refuse_existing(name)
         deployment = self._deployment(None)
         stack = self._new_stack(name)
-        stack.settings = self._settings()
         stack.termination_protection = bool(self._get_bool_param("EnableTerminationProtection", False))
-        stack_operations.deploy(self._region, stack, deployment, "CREATE")
+        stack_operations.deploy(self._region, stack, deployment, "CREATE", settings=self._settings())
         return ActionResult({"StackId": stack.stack_id})
 
     def update_stack(self) -> ActionResult:
@@ -146,8 +142,7 @@ class CloudFormationResponse(BaseResponse):
         deployment = self._deployment(stack)
         if not differs(stack, deployment):
             raise ValidationError("No updates are to be performed.")
-        stack_operations.deploy(self._region, stack, deployment, "UPDATE")
-        stack.settings |= self._settings()
+        stack_operations.deploy(self._region, stack, deployment, "UPDATE", settings=self._settings())
         return ActionResult({"StackId": stack.stack_id})
 
     def delete_stack(self) -> EmptyResult:
@@ -255,14 +250,14 @@ class CloudFormationResponse(BaseResponse):
                 f"[{change_set.status if failed else change_set.execution_status}]"
             )
         stack = change_set.stack
-        stack.settings |= change_set.settings
         for other in _active(stack):
             if other is not change_set:
                 _change_sets.pop(other.change_set_id, None)
         change_set.execution = "EXECUTE_IN_PROGRESS"
-        deployment, verb = change_set.deployment, change_set.change_set_type
+        deployment, verb, settings = change_set.deployment, change_set.change_set_type, change_set.settings
+        then = change_set.record_execution
         try:
-            stack_operations.deploy(self._region, stack, deployment, verb, then=change_set.record_execution)
+            stack_operations.deploy(self._region, stack, deployment, verb, settings=settings, then=then)
         except ValidationError:
             change_set.execution = None
             raise
@@ -295,31 +290,3 @@ def _active(stack: Stack) -> list[ChangeSet]:
 
 def _resources(stack: Stack) -> list[StackResource]:
     return sorted(stack.resources.values(), key=lambda resource: stack.place(resource.logical_id))
-
-
-def _fetch(url: str, region: str) -> str:
-    """Return the template at a TemplateURL (path-style or virtual-hosted).
-
-    Raises:
-        ValidationError: The template cannot be read, is not UTF-8, or is too large.
-    """
-    parsed = urlparse(url)
-    host, path = parsed.hostname or "", unquote(parsed.path.lstrip("/"))
-    if _PATH_STYLE_HOST.match(host):
-        bucket, _, key = path.partition("/")
-    else:
-        bucket, key = re.split(r"\.s3[.-]|\.localhost", host)[0], path
-    try:
-        text = api.call("s3", "GetObject", region, {"Bucket": bucket, "Key": key})["Body"].read().decode()
-    except (ClientError, UnicodeDecodeError) as error:
-        raise ValidationError(f"S3 error: {error} ({bucket}/{key})") from error
-    return _checked_size(text, _MAX_IN_S3)
-
-
-def _checked_size(body: str, most: int) -> str:
-    if len(body.encode()) > most:
-        raise ValidationError(
-            "1 validation error detected: Value at 'templateBody' failed to satisfy constraint: Member must have "
-            f"length less than or equal to {most}"
-        )
-    return body

@@ -87,6 +87,13 @@ def refuse_invocation_by(credentials: SigningCredentials | None, function: Any) 
         _refuse_unless_one(identity, [_access("lambda:InvokeFunction", function.function_arn, identity.keys)])
 
 
+def refuse_unless_allowed(credentials: SigningCredentials | None, action: str, account: str) -> None:
+    """Raise RequestDeniedError unless the holder of the credentials may perform an action on any resource."""
+    identity = credentials and principal(credentials.access_key_id, account)
+    if identity:
+        _refuse_unless_one(identity, [_access(action, "*", identity.keys)])
+
+
 def refuse_invocation(function: Any, service: str, source_arn: str) -> None:
     """Raise RequestDeniedError unless the function's policy lets the service invoke it on behalf of the source."""
     keys = {"aws:sourcearn": [source_arn], "aws:sourceaccount": [function.account_id]}

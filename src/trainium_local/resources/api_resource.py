@@ -17,6 +17,7 @@ from trainium_local.resources.registry import (
     Provisioned,
     ProvisioningError,
     ResourceRequest,
+    ResourceType,
     UnchangeableError,
 )
 from trainium_local.resources.settings import ResourceSetting
@@ -44,7 +45,7 @@ class Tagging:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApiResource:
+class ApiResource(ResourceType):
     """A resource type that a service's own API provisions.
 
     Attributes:

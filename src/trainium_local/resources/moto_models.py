@@ -1,7 +1,6 @@
 """Types without an adapter, provisioned by moto's own CloudFormation models.
 
-Only models that support deletion are used. moto changes its state directly, without evaluating IAM policies, so these
-types are refused if policies are enforced.
+Only models that support deletion are used. moto changes its state directly; the type's handlers name the permissions.
 """
 
 import copy
@@ -10,16 +9,15 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
+from moto.cloudformation.exceptions import UnformattedGetAttTemplateException
 from moto.core.common_models import CloudFormationModel
 from moto.core.exceptions import ServiceException
 
-from trainium_local.permissions import enforcement
-from trainium_local.resources import api
+from trainium_local.resources import api, handler_permissions
 from trainium_local.resources.registry import (
     NeedsReplacementError,
     Properties,
     Provisioned,
-    ProvisioningError,
     ResourceRequest,
     ResourceType,
 )
@@ -35,11 +33,7 @@ class MotoModel(ResourceType):
         self._resources: dict[tuple[str, str], Any] = {}
 
     def create(self, request: ResourceRequest) -> Provisioned:
-        if enforcement.is_enforced():
-            raise ProvisioningError(
-                f"The embedded AWS cannot create {request.resource_type} with --iam enforced: the type has no adapter, "
-                "so IAM policies are not evaluated"
-            )
+        handler_permissions.refuse_unless_allowed(request, "create")
         name = self._name(request)
         names = {"LogicalId": request.logical_id, "StackId": request.stack_id, "ResourceType": request.resource_type}
         with api.lock:
@@ -51,6 +45,7 @@ class MotoModel(ResourceType):
     def update(self, request: ResourceRequest, current: Provisioned, previous: Properties) -> Provisioned:
         if not _implements(self._model, "update_from_cloudformation_json"):
             raise NeedsReplacementError
+        handler_permissions.refuse_unless_allowed(request, "update")
         with api.lock:
             resource = self._model.update_from_cloudformation_json(
                 original_resource=self._resources[request.region, current.physical_id],
@@ -62,6 +57,7 @@ class MotoModel(ResourceType):
         return self._provisioned(request, resource)
 
     def delete(self, request: ResourceRequest, current: Provisioned) -> None:
+        handler_permissions.refuse_unless_allowed(request, "delete")
         resource = self._resources[request.region, current.physical_id]
         with api.lock:
             if _implements(self._model, "delete_from_cloudformation_json"):
@@ -87,7 +83,8 @@ class MotoModel(ResourceType):
 def _attributes(request: ResourceRequest, resource: Any) -> Iterator[tuple[str, Any]]:
     """Yield the type's attributes that the model supports."""
     for name in request.schema.attributes:
-        with suppress(ServiceException, NotImplementedError, AttributeError, KeyError):
+        unsupported = (UnformattedGetAttTemplateException, NotImplementedError, AttributeError, KeyError)
+        with suppress(ServiceException, *unsupported):
             yield name, resource.get_cfn_attribute(name)
 
 

@@ -85,6 +85,9 @@ class ResourceType(Protocol):
     def update(self, request: ResourceRequest, current: Provisioned, previous: Properties) -> Provisioned:
         return current
 
+    def complete(self, current: Provisioned) -> None:
+        """End a creation or update: the operation of the stack succeeded, and is not rolled back."""
+
     def delete(self, request: ResourceRequest, current: Provisioned) -> None:
         pass
 
