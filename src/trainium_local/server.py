@@ -102,18 +102,21 @@ def serve(settings: Settings, *, ready: Callable[[Health, Connection], None]) ->
 
     server = http_server.Server(listener, guarded(application, port=port, has_token=callbacks.is_open))
     ready(health, connection)
-    threading.Thread(target=_load_images, args=(settings.region,), daemon=True).start()
+    threading.Thread(target=_load_facts, args=(settings.region,), daemon=True).start()
     try:
         server.serve_forever()
     finally:
         forget_code()  # before the process ends: `trn local stop` waits for its end
 
 
-def _load_images(region: str) -> None:
-    """Load moto's images of a region, which takes two seconds, before the first deployment needs them."""
+def _load_facts(region: str) -> None:
+    """Load moto's images of a region and cfn-lint's rules, which takes two seconds, before a deployment needs them."""
     from moto.ec2 import ec2_backends
 
+    from trainium_local.rules import lint
+
     _ = ec2_backends[ACCOUNT_ID][region]
+    lint.load()
 
 
 def _replace_caller_settings(*, region: str, port: int) -> None:

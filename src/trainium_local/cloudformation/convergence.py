@@ -2,7 +2,7 @@
 
 import dataclasses
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from trainium_local.resources.registry import (
     ProvisioningError,
     UnchangeableError,
 )
+from trainium_local.rules import lint
 
 _SAME_NAME = (
     "CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename {} and update the "
@@ -140,6 +141,7 @@ class Convergence:
             _check(logical_id, resource_type, own, stack.region)
             target = rules.Target(account=stack.account, region=stack.region, new=before is None)
             rules.refuse(resource_type, own, target)
+            _refuse(logical_id, lint.problems(resource_type, own, stack.region))
             if before is None:
                 self._create(logical_id, definition, properties)
             else:
@@ -229,7 +231,10 @@ class Convergence:
 def _check(logical_id: str, resource_type: str, properties: Properties, region: str) -> None:
     """Raise ValidationError if the schema of the type does not allow the properties."""
     schema = schemas.find(resource_type, region)
-    problems = schema.problems(properties) if schema else []
+    _refuse(logical_id, schema.problems(properties) if schema else [])
+
+
+def _refuse(logical_id: str, problems: Sequence[schemas.SchemaProblem]) -> None:
     if problems:
         reasons = "; ".join(map(str, problems))
         raise ValidationError(f"Properties validation failed for resource {logical_id} with message: {reasons}")

@@ -53,6 +53,8 @@ def resolve(template: Template, values: Mapping[str, str], region: str) -> dict[
     texts = {name: as_text(value) for name, value in effective.items()}
     for name, declaration in template.parameters.items():
         _check_constraints(name, texts[name], declaration)
+    for name, declaration in template.parameters.items():
+        _check_exists(name, _value(texts[name], declaration["Type"]), declaration["Type"], region)
     stored = _fetch(
         {
             texts[name]: "List" in declaration["Type"]
@@ -90,6 +92,35 @@ def _check_constraints(name: str, text: str, declaration: Mapping[str, Any]) -> 
                 raise ValidationError(words)
             limit = ", ".join(map(as_text, limit)) if isinstance(limit, list) else limit
             raise ValidationError(f"Parameter '{name}' {words.format(limit)}")
+
+
+#: AWS-specific type -> the call of EC2 that reads a resource, and its argument with the values.
+_EXISTING = {
+    "AWS::EC2::AvailabilityZone::Name": ("DescribeAvailabilityZones", "ZoneNames"),
+    "AWS::EC2::Image::Id": ("DescribeImages", "ImageIds"),
+    "AWS::EC2::Instance::Id": ("DescribeInstances", "InstanceIds"),
+    "AWS::EC2::KeyPair::KeyName": ("DescribeKeyPairs", "KeyNames"),
+    "AWS::EC2::SecurityGroup::GroupName": ("DescribeSecurityGroups", "GroupNames"),
+    "AWS::EC2::SecurityGroup::Id": ("DescribeSecurityGroups", "GroupIds"),
+    "AWS::EC2::Subnet::Id": ("DescribeSubnets", "SubnetIds"),
+    "AWS::EC2::VPC::Id": ("DescribeVpcs", "VpcIds"),
+    "AWS::EC2::Volume::Id": ("DescribeVolumes", "VolumeIds"),
+}
+
+
+def _check_exists(name: str, value: Any, declared_type: str, region: str) -> None:
+    """Raise ValidationError if a value of an AWS-specific type does not exist."""
+    call = _EXISTING.get(declared_type.removeprefix("List<").removesuffix(">"))
+    for item in ensure_list(value) if call else ():
+        operation, argument = call
+        try:
+            api.call("ec2", operation, region, {argument: [item]})
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "UnauthorizedOperation":
+                raise ValidationError(error.response["Error"]["Message"]) from error
+            raise ValidationError(
+                f"Parameter validation failed: parameter value {item} for parameter name {name} does not exist"
+            ) from error
 
 
 def _matches(value: str, pattern: str) -> bool:

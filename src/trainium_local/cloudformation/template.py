@@ -38,7 +38,8 @@ _MEMBERS = frozenset(
 )
 _UPDATE_POLICIES = frozenset({"AutoScalingScheduledAction"})
 _POLICIES = ("Delete", "Retain", "RetainExceptOnCreate", "Snapshot")
-_MAX_RESOURCES = 500  # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+_LIMITS = {"Mappings": 200, "Outputs": 200, "Parameters": 200, "Resources": 500}
+"""https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html"""
 
 
 class Template:
@@ -102,11 +103,12 @@ def _check(document: Any) -> None:
     if not isinstance(resources, dict) or not resources:
         raise ValidationError("Template format error: At least one Resources member must be defined.")
     _refuse_unknown("template property or properties", document, _SECTIONS)
-    if len(resources) > _MAX_RESOURCES:
-        raise ValidationError(
-            f"Template format error: Number of resources, {len(resources)}, is greater than maximum allowed, "
-            f"{_MAX_RESOURCES}"
-        )
+    for section, most in _LIMITS.items():
+        count = len(document.get(section) or {})
+        if count > most:
+            raise ValidationError(
+                f"Template format error: Number of {section.lower()}, {count}, is greater than maximum allowed, {most}"
+            )
     for name, resource in resources.items():
         if not isinstance(resource, dict) or not isinstance(resource.get("Type"), str):
             raise ValidationError(f"Template format error: [/Resources/{name}] must be a map with a Type")

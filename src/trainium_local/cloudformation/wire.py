@@ -114,6 +114,8 @@ class CloudFormationResponse(BaseResponse):
                 values[name] = old.parameters[name].text  # the name of an SSM parameter, not its value
         tags = self._get_param("Tags")
         effective_tags = tag_values(old.tags if tags is None and old else tags)
+        if any(key.lower().startswith("aws:") for key in effective_tags):
+            raise ValidationError("aws: prefixed tag key names are not allowed for external use.")
         capabilities = self._get_param("Capabilities") or []
         return prepare(self._region, self._template_body(stack), values, effective_tags, capabilities)
 

@@ -23,6 +23,14 @@ class _Function(ApiResource):
         return {**properties, "Code": {"ZipFile": archive.getvalue()}}
 
 
+class _Key(ApiResource):
+    def adapt(self, properties: Properties) -> Properties:
+        """Turn the properties about rotation into the arguments of EnableKeyRotation, if keys rotate."""
+        rotates = str(properties.get("EnableKeyRotation")).lower() == "true"
+        period = {"RotationPeriodInDays": properties.get("RotationPeriodInDays")}
+        return {**properties, "EnableKeyRotation": period if rotates else None}
+
+
 class _ManagedPolicy(ApiResource):
     def call(self, request: ResourceRequest, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Delete all versions except the default first, if necessary: IAM allows five versions, and deletes a policy
@@ -59,6 +67,7 @@ class _NodeGroup(ApiResource):
 KINDS: dict[str, type[ApiResource]] = {
     "AWS::FSx::FileSystem": _FileSystem,
     "AWS::IAM::ManagedPolicy": _ManagedPolicy,
+    "AWS::KMS::Key": _Key,
     "AWS::Lambda::Function": _Function,
     "AWS::PCS::ComputeNodeGroup": _NodeGroup,
 }

@@ -8,6 +8,8 @@ from werkzeug.wrappers import Request, Response
 
 from trainium_local.resources import api
 
+_MAX_BYTES = 4096
+"""https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-responses.html"""
 PATH = "/_trn_local/cloudformation-response"
 _mailboxes: dict[str, queue.Queue[dict[str, Any]]] = {}
 
@@ -45,5 +47,6 @@ def answer(request: Request) -> Response:
     message, mailbox = request.get_json(force=True, silent=True), _mailboxes.get(_token(request.path))
     if mailbox is None or not isinstance(message, dict):
         return Response(status=403)
-    mailbox.put(message)
+    too_long = len(request.get_data()) > _MAX_BYTES
+    mailbox.put({"Status": "FAILED", "Reason": "Response object is too long."} if too_long else message)
     return Response(status=200)

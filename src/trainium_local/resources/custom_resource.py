@@ -62,6 +62,7 @@ class CustomResource(ResourceType):
                 **more,
             }
             answer = _wait(request, url, _start(request, event), current)
+            _check(event, answer, current)
         finally:
             callbacks.close_mailbox(url)
         answered = Provisioned(
@@ -75,6 +76,18 @@ class CustomResource(ResourceType):
                 leftover=answered,
             )
         return answered
+
+
+def _check(event: dict[str, Any], answer: dict[str, Any], current: Provisioned) -> None:
+    """Raise ProvisioningError for a successful response that CloudFormation does not accept."""
+    if answer.get("Status") != "SUCCESS":
+        return
+    wrong = [name for name in ("StackId", "RequestId", "LogicalResourceId") if answer.get(name) != event[name]]
+    reason = f"Invalid response: {', '.join(wrong)} must be copied from the request" if wrong else ""
+    if not isinstance(answer.get("PhysicalResourceId"), str) or not answer["PhysicalResourceId"]:
+        reason = "Invalid PhysicalResourceId"
+    if reason:
+        raise ProvisioningError(reason, leftover=current)
 
 
 def _wait(

@@ -22,7 +22,7 @@ class ResourceSetting:
         reset_arguments: Arguments of `reset`. Default: those of `operation` if `each` is set, else none.
         part_of_creation: The creating call sets the property too.
         each: The property is a list, and the calls add and remove one member, {value}.
-        initial: The members that a new resource has by default.
+        initial: The members of the resource if the property is omitted.
         emptied: The members are removed before the resource is deleted.
     """
 
@@ -39,7 +39,7 @@ class ResourceSetting:
     def calls(self, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
         """Yield operation, argument templates, and the value for them. None is an omitted property."""
         before = [old] if not self.each else self.initial if old is None else old
-        after = [new] if not self.each else new or []
+        after = [new] if not self.each else self.initial if new is None else new
         for value in before:
             if value not in after and (self.each or new is None):
                 if not self.reset:
