@@ -183,13 +183,22 @@ WRONG: Mapping[str, tuple[Template, str]] = {
     "CreateListener port": (listener(Port=70_000, Protocol="HTTP"), "65535"),
     "CreateListener protocol": (listener(Port=80, Protocol="FTP"), "FTP"),
     "E3680 one subnet": (
-        one("AWS::ElasticLoadBalancingV2::LoadBalancer", Subnets=["subnet-00000000000000000"]),
+        template(
+            {
+                "V": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.9.0.0/16"}},
+                "S": {"Type": "AWS::EC2::Subnet", "Properties": {"VpcId": {"Ref": "V"}, "CidrBlock": "10.9.0.0/24"}},
+                "R": {
+                    "Type": "AWS::ElasticLoadBalancingV2::LoadBalancer",
+                    "Properties": {"Subnets": [{"Ref": "S"}], "Scheme": "internal"},
+                },
+            }
+        ),
         "expected minimum item count: 2",
     ),
     # functions
     "E2531 runtime": (code(Runtime="python2.7"), "python2.7"),
     "E3663 reserved variable": (code(Environment={"Variables": {"AWS_REGION": "x"}}), "reserved keys"),
-    "E3697 size of variables": (code(Environment={"Variables": {"A": "x" * 5_000}}), "4KB"),
+    "E3697 size of variables": (code(Environment={"Variables": {"AB": "x" * 5_000}}), "4KB"),
     "CreateFunction memory": (code(MemorySize=64), "128"),
     "CreateFunction timeout": (code(Timeout=901), "900"),
     "E3633 zip without runtime": (code(Runtime={"Ref": "AWS::NoValue"}), "Runtime"),
@@ -209,7 +218,9 @@ WRONG: Mapping[str, tuple[Template, str]] = {
     "E3027 schedule": (one("AWS::Events::Rule", ScheduleExpression="rate(1 minutes)"), "ScheduleExpression"),
     "E3687 ports": (
         one(
-            "AWS::EC2::SecurityGroup", GroupDescription="d", SecurityGroupIngress=[{"IpProtocol": "tcp", "FromPort": 1}]
+            "AWS::EC2::SecurityGroup",
+            GroupDescription="d",
+            SecurityGroupIngress=[{"IpProtocol": "tcp", "FromPort": 1, "CidrIp": "10.0.0.0/8"}],
         ),
         "ToPort",
     ),
@@ -217,7 +228,10 @@ WRONG: Mapping[str, tuple[Template, str]] = {
         one("AWS::EC2::Instance", ImageId="ami-00000000000000000", InstanceType="t3.huge"),
         "t3.huge",
     ),
-    "E3706 group sizes": (one("AWS::AutoScaling::AutoScalingGroup", MinSize="3", MaxSize="1"), "Max"),
+    "E3706 group sizes": (
+        one("AWS::AutoScaling::AutoScalingGroup", MinSize="3", MaxSize="1", LaunchConfigurationName="x"),
+        "Max",
+    ),
     "E3045 bucket ACL": (one("AWS::S3::Bucket", AccessControl="PublicRead"), "OwnershipControl"),
     "PutRetentionPolicy days": (one("AWS::Logs::LogGroup", RetentionInDays=2), "2 is not one of"),
 }

@@ -114,13 +114,16 @@ def _check_exists(name: str, value: Any, declared_type: str, region: str) -> Non
     for item in ensure_list(value) if call else ():
         operation, argument = call
         try:
-            api.call("ec2", operation, region, {argument: [item]})
+            answer = api.call("ec2", operation, region, {argument: [item]})
+            found = any(isinstance(part, list) and part for part in answer.values())
         except ClientError as error:
             if error.response["Error"]["Code"] == "UnauthorizedOperation":
                 raise ValidationError(error.response["Error"]["Message"]) from error
+            found = False
+        if not found:
             raise ValidationError(
                 f"Parameter validation failed: parameter value {item} for parameter name {name} does not exist"
-            ) from error
+            )
 
 
 def _matches(value: str, pattern: str) -> bool:

@@ -12,6 +12,8 @@ from functools import cache
 from typing import Any
 
 import cfnlint.rules.resources
+from cfnlint.context import Path
+from cfnlint.rules import CloudFormationLintRule
 from cfnlint.template import Template
 
 from trainium_local.resources.schemas import SchemaProblem, validator
@@ -32,8 +34,10 @@ def problems(resource_type: str, properties: Mapping[str, Any], region: str) -> 
 @cache
 def _validator(keyword: str, region: str) -> Any:
     base = validator({}, strict_types=False)
-    context = base.context.evolve(path=base.context.path.evolve(cfn_path=deque(keyword.split("/"))))
-    return base.evolve(cfn=Template("", {"Resources": {}}, [region]), context=context)
+    section, resource_type, *rest = keyword.split("/")
+    path = Path(path=deque([section, "Resource", *rest]), cfn_path=deque(keyword.split("/")))
+    template = Template("", {section: {"Resource": {"Type": resource_type}}}, [region])
+    return base.evolve(cfn=template, context=base.context.evolve(path=path))
 
 
 @cache
@@ -46,6 +50,7 @@ def _rules() -> Mapping[str, list[tuple[str, Any]]]:
                 isinstance(kind, type)
                 and kind.__module__ == module.name
                 and str(getattr(kind, "id", "")).startswith("E")
+                and kind.initialize is CloudFormationLintRule.initialize  # others collect several resources
             ):
                 rule = kind()
                 for keyword in getattr(rule, "keywords", ()):

@@ -64,7 +64,7 @@ if changed:
 NeuronFleet(
     stack,
     "Fleet",
-    instance_type=ec2.InstanceType("trn1.2xlarge"),
+    instance_type=ec2.InstanceType("trn1.32xlarge"),
     nodes=nodes,
     cluster_name="beside-a-service",
     vpc=vpc,
