@@ -110,9 +110,8 @@ _EXISTING = {
 
 def _check_exists(name: str, value: Any, declared_type: str, region: str) -> None:
     """Raise ValidationError if a value of an AWS-specific type does not exist."""
-    call = _EXISTING.get(declared_type.removeprefix("List<").removesuffix(">"))
-    for item in ensure_list(value) if call else ():
-        operation, argument = call
+    operation, argument = _EXISTING.get(declared_type.removeprefix("List<").removesuffix(">"), ("", ""))
+    for item in ensure_list(value) if operation else ():
         try:
             answer = api.call("ec2", operation, region, {argument: [item]})
             found = any(isinstance(part, list) and part for part in answer.values())
