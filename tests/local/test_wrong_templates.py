@@ -272,3 +272,7 @@ def test_parameter_that_names_an_existing_network_is_accepted(stacks: Stacks) ->
         "Subnets": {"Type": "List<AWS::EC2::Subnet::Id>", "Default": ",".join(one["SubnetId"] for one in subnets)},
     }
     stacks.deploy(template({"P": parameter({"Ref": "Vpc"})}, Parameters=declared))
+
+
+def test_output_path_of_a_succeed_state_is_accepted(stacks: Stacks) -> None:
+    stacks.deploy(states(A={"Type": "Succeed", "OutputPath": "$.x"}))

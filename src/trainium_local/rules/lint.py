@@ -18,6 +18,10 @@ from cfnlint.template import Template
 
 from trainium_local.resources.schemas import SchemaProblem, validator
 
+_FALSELY_REFUSED = {"E3601": ("InputPath", "OutputPath")}
+"""What rules refuse and AWS accepts, by the last step of the path. A Succeed state has both paths (Amazon States
+Language, Succeed State)."""
+
 
 def problems(resource_type: str, properties: Mapping[str, Any], region: str) -> list[SchemaProblem]:
     """Return the errors that cfn-lint's rules find in resolved properties."""
@@ -26,7 +30,7 @@ def problems(resource_type: str, properties: Mapping[str, Any], region: str) -> 
         for keyword, rule in _rules()[resource_type]
         for path, value in _parts(properties, keyword.split("/")[3:])
         for error in rule.validate(_validator(keyword, region), keyword, value, {})
-        if not error.unknown
+        if not error.unknown and (not error.path or error.path[-1] not in _FALSELY_REFUSED.get(rule.id, ()))
     ]
     return list(dict.fromkeys(found))
 
