@@ -42,6 +42,7 @@ CLUSTERS: Mapping[str, list[str]] = {
     "company_rules": ["corp"],
     "imported": ["imported"],
     "job_function": ["jobs"],
+    "ordinary_resources": ["beside-a-service"],
     "parameters": ["parameters"],
     "pipeline": ["train"],
     "two_teams": ["speech", "vision"],
@@ -52,6 +53,7 @@ CLUSTERS: Mapping[str, list[str]] = {
 
 CHANGED: Mapping[str, Mapping[str, int]] = {
     "company_rules": {"corp": MANY},
+    "ordinary_resources": {"beside-a-service": MANY},
     "parameters": {"parameters": MANY},
     "two_teams": {"speech": 1},
     "two_zones": {"train-usw2-az1": MANY, "train-usw2-az4": MANY},
@@ -246,7 +248,7 @@ def test_tests_cover_every_app() -> None:
     assert {file.stem for file in DOWNSTREAM_APPS.glob("*.py")} == CLUSTERS.keys()
 
 
-@pytest.mark.parametrize("app", sorted(CLUSTERS.keys() - {"web_app"}))
+@pytest.mark.parametrize("app", sorted(CLUSTERS.keys() - {"ordinary_resources", "web_app"}))
 def test_app_is_deployed_and_destroyed(account: Account, assemblies: Mapping[str, Path], app: str) -> None:
     before = account.inventory()
     made = deploy(account, assemblies[f"{app}-{FEW}"])
@@ -289,6 +291,41 @@ def test_fleet_next_to_a_web_app_is_operated_and_destroyed(account: Account, ass
     s3 = account.aws.client("s3")
     (cache,) = {one["Name"] for one in s3.list_buckets()["Buckets"]} & set(cluster.ids("AWS::S3::Bucket"))
     s3.delete_bucket(Bucket=cache)
+    assert left_behind(account, before) == []
+
+
+def test_fleet_beside_ordinary_resources_is_deployed_changed_and_destroyed(
+    account: Account, assemblies: Mapping[str, Path]
+) -> None:
+    before = account.inventory()
+    few, many = (Template(assemblies[f"ordinary_resources-{nodes}"] / "Service.template.json") for nodes in (FEW, MANY))
+    account.cdk_deploy(few, "Service")
+    deployed = account.cluster("Service")
+    (key,), (queue,) = deployed.ids("AWS::KMS::Key"), deployed.ids("AWS::SQS::Queue")
+    (listener,) = deployed.ids("AWS::ElasticLoadBalancingV2::Listener")
+    kms, sqs, elbv2, autoscaling = map(account.aws.client, ("kms", "sqs", "elbv2", "autoscaling"))
+    assert not kms.get_key_rotation_status(KeyId=key)["KeyRotationEnabled"]
+    (hook_and_action,) = [
+        (hook["AutoScalingGroupName"], hook["LifecycleTransition"], action["Recurrence"])
+        for action in autoscaling.describe_scheduled_actions()["ScheduledUpdateGroupActions"]
+        for hook in autoscaling.describe_lifecycle_hooks(AutoScalingGroupName=action["AutoScalingGroupName"])[
+            "LifecycleHooks"
+        ]
+    ]
+    assert hook_and_action[1:] == ("autoscaling:EC2_INSTANCE_TERMINATING", "0 6 * * *")
+
+    account.cdk_deploy(many, "Service")
+    assert kms.get_key_rotation_status(KeyId=key)["KeyRotationEnabled"]
+    visibility = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["VisibilityTimeout"])["Attributes"]
+    assert visibility == {"VisibilityTimeout": "60"}
+    (group,) = account.cluster("Service").ids("AWS::ElasticLoadBalancingV2::TargetGroup")
+    (shown,) = elbv2.describe_listeners(ListenerArns=[listener])["Listeners"]
+    assert [action["TargetGroupArn"] for action in shown["DefaultActions"]] == [group]
+    assert sizes(account)["beside-a-service"] == MANY
+
+    account.cdk_deploy(few, "Service")  # the targets, the rotation and the attribute of the queue go again
+    assert not kms.get_key_rotation_status(KeyId=key)["KeyRotationEnabled"]
+    account.cdk_destroy(few, "Service")
     assert left_behind(account, before) == []
 
 
