@@ -42,9 +42,9 @@ WITHOUT_A_LABEL = {
 
 WITHOUT_AWS_CALLS = {
     *("types", "settings", "plan", "permissions", "local", "init", "explain"),
-    *("assess", "report", "pilot"),
+    *("assess", "report", "pilot", "up", "down"),
 }
-"""Commands that do not call AWS. `pilot` runs other commands, which do."""
+"""Commands that do not call AWS. `pilot`, `up` and `down` run other commands, which do."""
 
 
 @cache
