@@ -23,7 +23,8 @@ check_shell_files() {
 
 # Of the public symbols of trainium_cdk and their members, 95% have types that need no inference.
 check_public_types() {
-  pyright --outputjson --ignoreexternal --verifytypes trainium_cdk | python -c '
+  # Its exit code is 1 below 100%.
+  { pyright --outputjson --ignoreexternal --verifytypes trainium_cdk || true; } | python -c '
 import json, sys
 score = json.load(sys.stdin)["typeCompleteness"]["completenessScore"]
 sys.exit(None if score >= 0.95 else f"pyright --verifytypes trainium_cdk: {score:.1%} of the types are known; allowed: 95% or more")'

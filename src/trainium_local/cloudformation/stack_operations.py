@@ -117,7 +117,7 @@ def _start(region: Region, stack: Stack, begin: Callable[[], None], work: Callab
 
 
 def converge(region: Region, stack: Stack, deployment: Deployment, verb: str) -> Convergence | None:
-    """Bring a stack to a deployment, or roll back and return None. `complete` deletes what is no longer needed."""
+    """Bring a stack to a deployment, or roll back and return None. `complete` deletes unneeded resources."""
     attempt = Convergence(region, stack, deployment)
     stack.deployment = stack.deployment or deployment
     try:

@@ -34,7 +34,7 @@ queue = sqs.Queue(
 function = lambda_.Function(
     stack,
     "Function",
-    runtime=cast(lambda_.Runtime, lambda_.Runtime.PYTHON_3_13),
+    runtime=lambda_.Runtime.PYTHON_3_13,
     handler="index.handler",
     code=lambda_.Code.from_inline("def handler(event, context):\n    return event\n"),
     environment={"TABLE": table.table_name, "QUEUE": queue.queue_url},

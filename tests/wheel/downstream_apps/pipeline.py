@@ -1,7 +1,5 @@
 """CDK Pipelines deploys a Stage with a fleet, and runs a job on it in a step whose role the Stage knows by its ARN."""
 
-from typing import cast
-
 from aws_cdk import App, Environment, Stack, Stage, pipelines
 from aws_cdk import aws_codecommit as codecommit
 from aws_cdk import aws_ec2 as ec2
@@ -26,7 +24,7 @@ fleet = NeuronFleet(
 fleet.grant_run_jobs(iam.Role.from_role_arn(train, "Runner", RUNNER))
 
 stack = Stack(app, "Pipeline", env=WEST)
-code = cast(codecommit.IRepository, codecommit.Repository.from_repository_name(stack, "Code", "train"))
+code = codecommit.Repository.from_repository_name(stack, "Code", "train")
 source = pipelines.CodePipelineSource.code_commit(code, "main")
 pipeline = pipelines.CodePipeline(
     stack, "Pipeline", synth=pipelines.ShellStep("Synth", input=source, commands=["cdk synth"])
@@ -34,7 +32,7 @@ pipeline = pipelines.CodePipeline(
 run = pipelines.CodeBuildStep(
     "Run",
     commands=["trn run job.toml --cluster train --yes"],
-    role=cast(iam.IRole, iam.Role.from_role_arn(stack, "Runner", RUNNER)),
+    role=iam.Role.from_role_arn(stack, "Runner", RUNNER),
 )
 pipeline.add_stage(stage, post=[run])
 app.synth()

@@ -1,4 +1,4 @@
-"""Two teams share a cache, each with a fleet in a stack of its own. One of the fleets goes, the other is renamed."""
+"""Two teams share a cache, each with a fleet in a separate stack. One of the fleets goes, the other is renamed."""
 
 from aws_cdk import App, Environment, Stack
 from aws_cdk import aws_ec2 as ec2
