@@ -33,7 +33,8 @@ def as_user(account: Account, role: str) -> Account:
     iam = account.aws.client("iam")
     iam.create_user(UserName=role)
     for number, document in enumerate(policies(role, scope())):
-        iam.put_user_policy(UserName=role, PolicyName=f"trn-{number}", PolicyDocument=json.dumps(document))
+        created = iam.create_policy(PolicyName=f"{role}-{number}", PolicyDocument=json.dumps(document))
+        iam.attach_user_policy(UserName=role, PolicyArn=created["Policy"]["Arn"])
     key = iam.create_access_key(UserName=role)["AccessKey"]
     credentials = SigningCredentials(access_key_id=key["AccessKeyId"], secret_access_key=key["SecretAccessKey"])
     connection = replace(account.aws.connection, credentials=credentials)

@@ -1,6 +1,7 @@
 """cfn-lint's rules about the properties of a resource, such as those that read policies and definitions as JSON.
 
-Only errors are used, and only rules that need nothing but resolved properties. The schemas of the types are checked in
+Only errors are used, and only rules that need nothing but resolved properties, without lists of what a region offers:
+they lack new instance types, and the services of the embedded AWS check those. The schemas of the types are checked in
 `trainium_local.resources.schemas`.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 import cfnlint.rules.resources
 from cfnlint.context import Path
 from cfnlint.rules import CloudFormationLintRule
+from cfnlint.rules.jsonschema.CfnLintJsonSchemaRegional import CfnLintJsonSchemaRegional
 from cfnlint.template import Template
 
 from trainium_local.resources.schemas import SchemaProblem, validator
@@ -55,6 +57,7 @@ def _rules() -> Mapping[str, list[tuple[str, Any]]]:
                 and kind.__module__ == module.name
                 and str(getattr(kind, "id", "")).startswith("E")
                 and kind.initialize is CloudFormationLintRule.initialize  # others collect several resources
+                and not issubclass(kind, CfnLintJsonSchemaRegional)
             ):
                 rule = kind()
                 for keyword in getattr(rule, "keywords", ()):
