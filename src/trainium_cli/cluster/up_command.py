@@ -3,7 +3,7 @@
 import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from trainium_core.plan.context import settings_given
 from trainium_core.plan.deployed_plan import recorded_settings
 from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS, OUTPUTS
 
+_RESULTS = "trn-results"
 _NEW_PLAN = {"instance_type": "--type", "region": "--region", "ends": "--ends"}
 """The options for a new plan, by setting."""
 
@@ -62,9 +63,7 @@ _NEW_PLAN = {"instance_type": "--type", "region": "--region", "ends": "--ends"}
 @click.option(
     "--outputs",
     metavar="DIRECTORY",
-    default="trn-results",
-    show_default=True,
-    help="Where to fetch the results, into DIRECTORY/JOB.",
+    help=f"Where to fetch the results, into DIRECTORY/JOB. Default: that of the job file, else {_RESULTS}.",
 )
 @click.option("--down", is_flag=True, help="Fetch the checkpoints too, and then destroy the cluster.")
 @click.option("--yes", is_flag=True, help="Do not prompt: take the proposed plan, and confirm everything.")
@@ -102,7 +101,7 @@ def up(
     state = submit_and_follow(invocation, plan, engine, job, detach=False, yes=yes)
     code = job_exit_code(state)
     kinds = (OUTPUTS, CHECKPOINTS, INCOMPLETE_CHECKPOINTS) if down else (OUTPUTS,)
-    lacking = fetch_results(engine.store, job.job_id, Path(options["outputs"]), kinds)
+    lacking = fetch_results(engine.store, job.job_id, Path(work.request.outputs or _RESULTS), kinds)
     for problem in lacking:
         echo(f"Not fetched: {problem}", err=True)
     if not down:
@@ -128,6 +127,8 @@ class _Work:
 def _read_work(script: Path, arguments: tuple[str, ...], options: Mapping[str, Any]) -> _Work:
     """Raises JobError."""
     request, values, shown = read_request(script, arguments, options)
+    if request.outputs is None:
+        request = replace(request, outputs=_RESULTS)
     with keys_as_given(shown), waiting("Packing the source ..."):
         return _Work(request=request, package=packed_source(request), values=values, shown=shown)
 
