@@ -163,6 +163,8 @@ def as_text(value: Any) -> str:
             return str(separator).join(as_text(part) for part in parts)
         case {"Fn::Base64": text} | {"Fn::Sub": text}:
             return as_text(text)
+        case {"Fn::Select": _}:
+            return "${a part}"
         case _:
             raise ValueError(f"not a text: {value!r}")
 

@@ -199,6 +199,8 @@ def test_outputs_have_these_names_in_this_order() -> None:
         "NodeRole",
         "NodeSecurityGroup",
         "NodeRecords",
+        "SleepFunction",
+        "ControllerFunction",
         "LaunchTemplate",
         "Fleet",
         "VerifiedNodes",

@@ -86,7 +86,8 @@ class CompileCache(Resource):
     Example:
 
         key = kms.Key(stack, "Key")
-        cache = CompileCache(stack, "Cache", encryption_key=key, removal_policy=RemovalPolicy.RETAIN)
+        cache = CompileCache(stack, "Cache", encryption_key=key)
+        cache.apply_removal_policy(RemovalPolicy.RETAIN)
         cache.grant_read_write(role)
         cache.grant_read(reader)
         cache.grant_maintenance(maintainer)

@@ -15,7 +15,7 @@ from trainium_cli.waiting import waiting
 from trainium_core.aws.prices import AwsPrices
 from trainium_core.compile_cache.contents import releases
 from trainium_core.costs.estimate import dollars
-from trainium_core.engines.ec2.aws_jobs import ClusterJobs
+from trainium_core.engines.ec2.engine import EC2
 from trainium_core.jobs.cache_hits import CacheHits, cache_hits
 from trainium_core.jobs.engine import NoStackError
 from trainium_core.plan import Plan
@@ -119,7 +119,7 @@ def _hits(invocation: Invocation, plan: Plan, most: int) -> tuple[CacheHits | No
     try:
         with waiting("Asking S3 for the last jobs ..."):
             stack = cluster_stack_name(invocation, plan, None)
-            return cache_hits(ClusterJobs(plan, stack, invocation.clients).newest(most)), ""
+            return cache_hits(EC2.jobs(plan, stack, invocation.clients).newest(most)), ""
     except NoStackError:
         return None, ""
     except UnavailableError as error:
