@@ -14,7 +14,7 @@ from tests.layout.repository import ROOT
 from tests.userdata.saving_nodes import SavingNodes
 from trainium_core.jobs.request import job_request, read_job_file
 from trainium_core.plan import Plan
-from trn_job import checkpoints
+from trn_job.checkpoint_download import download
 
 FOLDER = ROOT / "examples" / "fsdp"
 NODES = 2
@@ -92,7 +92,7 @@ def test_killed_training_resumes_on_both_nodes_with_identical_losses(losses: dic
 
     store: Any = nodes.store
     for node, launch in enumerate(nodes.launches):
-        checkpoints.download(launch._replace(resume_from=newest), store, tmp_path / f"resumed-{node}")
+        download(launch._replace(resume_from=newest), store, tmp_path / f"resumed-{node}")
     resumed = {"TRN_CHECKPOINT_DIR": f"{tmp_path}/resumed-{{}}", "TRN_RESUME_FROM": f"{tmp_path}/resumed-{{}}/{newest}"}
     finished = fsdp(tmp_path / "resumed", tensor_parallel=2, **resumed).run()
     assert finished.codes == [0] * 4, finished.outputs
