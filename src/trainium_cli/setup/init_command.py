@@ -26,6 +26,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import passed_end, read_pilot_end
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.plan.values import CAPACITY, CapacityKind
+from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.problems import SETTING_PREFIX, PlanError
 from trainium_core.setting_schema.forms import UnreadableError
 from trainium_runtime.pilot_end import utc_text
@@ -149,13 +150,15 @@ def _prompt_for_settings(purpose: str | None, options: Mapping[str, str | None])
         _say_the_purposes()
         purpose = click.prompt(question("What is the pilot for?"), type=click.Choice(list(_PURPOSES)), default=_TRY)
     proposed = _PURPOSES[purpose or _TRY]
-    _prompt(answers, "instance_type", "Instance type", proposed["instance_type"], tuple(catalog))
+    # A GPU plan comes from `trn baseline`, or from --type.
+    neuron_types = tuple(name for name, kind in catalog.items() if not kind.is_gpu)
+    _prompt(answers, "instance_type", "Instance type", proposed["instance_type"], neuron_types)
     if answers["instance_type"] not in catalog:
         raise click.UsageError(unknown_name("instance type", answers["instance_type"], tuple(catalog)))
     regions = tuple(catalog[answers["instance_type"]].zones)
     _prompt(answers, "region", "Region", _region(regions), regions)
     _prompt(answers, "nodes", "Nodes", str(SETTINGS["nodes"].default))
-    _prompt(answers, "capacity", "Purchase option", proposed.get("capacity", SETTINGS["capacity"].default), CAPACITY)
+    _prompt(answers, "capacity", "Purchase option", _proposed_capacity(answers), CAPACITY)
     if answers["capacity"] in _NEEDS_A_RESERVATION:
         _prompt(answers, "reservation_id", "ID of the Capacity Block or reservation (none: how to get one)", "none")
     if answers.get("reservation_id") == "none":
@@ -164,6 +167,12 @@ def _prompt_for_settings(purpose: str | None, options: Mapping[str, str | None])
         raise CliError(f"Nothing was written: first reserve the nodes. {offers}.", ExitCode.NOT_READY)
     _prompt(answers, "ends", "When to terminate the nodes (8h, 5d, 2026-12-01T18:00Z, never)", proposed["ends"])
     return _settings(answers)
+
+
+def _proposed_capacity(answers: Mapping[str, str]) -> str:
+    """Capacity Blocks if AWS lists no on-demand price for the type in the region, else the default."""
+    plan = Plan.of(instance_type=answers["instance_type"], region=answers["region"])
+    return CAPACITY_BLOCK if sales_warning(plan, estimate(plan, aws=None)) else SETTINGS["capacity"].default
 
 
 def _prompt(

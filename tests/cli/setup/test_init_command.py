@@ -162,6 +162,14 @@ def test_pilot_for_a_decision_is_on_trainium2_in_a_block(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("_terminal")
+def test_capacity_block_is_proposed_for_a_type_without_on_demand_price(tmp_path: Path) -> None:
+    ended = run("init", str(tmp_path / "new"), stdin=f"try\ntrn2.48xlarge\n\n\n\n{BLOCK}\n\n\n")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert plan_from_file(tmp_path / "new" / "cdk.json", []).capacity == "capacity-block"
+    assert "p5.48xlarge" not in ended.stdout
+
+
+@pytest.mark.usefixtures("_terminal")
 def test_without_a_block_the_command_that_finds_one_is_shown(tmp_path: Path) -> None:
     ended = run("init", str(tmp_path / "new"), stdin="decide\n\n\n\n\n\n")
     assert (ended.exit_code, (tmp_path / "new").exists()) == (ExitCode.NOT_READY, False)
