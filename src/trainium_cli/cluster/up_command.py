@@ -39,8 +39,9 @@ from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 from trainium_core.plan.context import settings_given
-from trainium_core.plan.deployed_plan import recorded_settings
+from trainium_core.plan.deployed_plan import is_recorded, recorded_settings
 from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS, OUTPUTS
+from trainium_wire.stack_record import StackRecord
 
 _RESULTS = "trn-results"
 _NEW_PLAN = {"instance_type": "--type", "region": "--region", "ends": "--ends"}
@@ -186,7 +187,7 @@ def _deploy(invocation: Invocation, plan: Plan, *, yes: bool) -> ExitCode:
     with waiting(f"Looking for {plan.cluster_name} in {plan.region} ..."):
         records = {r.engine: r for r in account.records().readable if r.cluster == plan.cluster_name}
         stacks = [stack for stack in account.cluster_stacks().stacks if stack.cluster == plan.cluster_name]
-    is_current = all(key in records and records[key].settings == recorded_settings(plan, key) for key in plan.stacks)
+    is_current = all(key in records and _is_as_planned(records[key], plan) for key in plan.stacks)
     if is_current and stacks and all(stack.is_steady for stack in stacks):
         if any(stack.asleep for stack in stacks):
             say(switch(invocation, None, "awake", yes=yes))
@@ -194,6 +195,12 @@ def _deploy(invocation: Invocation, plan: Plan, *, yes: bool) -> ExitCode:
     code = deploy_plan(invocation, plan, cdk_folder(invocation.cdk_json), yes=yes, bootstraps=True)
     account.records(again=True)
     return code
+
+
+def _is_as_planned(record: StackRecord, plan: Plan) -> bool:
+    """Whether a stack was deployed with the settings of the plan. Files of the app and the package may have changed."""
+    recorded = {key: value for key, value in record.settings.items() if is_recorded(key, record.engine)}
+    return recorded == recorded_settings(plan, record.engine)
 
 
 def _show_cluster(plan: Plan, what: str = "") -> None:

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from tests.cli.running import run
+from tests.core.aws_stubs import stack_record
 from trainium_cli.cluster import up_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation
 from trainium_cli.jobs.job_files import fetch_results
+from trainium_core.clusters.cluster import ClusterStack
+from trainium_core.plan import Plan
 
 PLAN = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
 
@@ -68,6 +71,47 @@ def test_code_that_needs_edits_is_named_before_the_deployment(
     assert ended.exit_code == ExitCode.NOT_READY, ended.output
     assert ("`trn assess .` shows the places." in ended.stderr) == bool(warning)
     assert warning in ended.stderr
+
+
+CLUSTER = {"cluster_name": "trn-pilot", "instance_type": "trn1.32xlarge", "nodes": 2, "region": "us-west-2"}
+DEPLOYED, WOKEN, RUNNING = "deployed", "woken", "running"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "status", "asleep", "then"),
+    [
+        ({}, "CREATE_COMPLETE", False, RUNNING),
+        ({"tags": "team=ml"}, "CREATE_COMPLETE", False, RUNNING),  # SageMaker's records have it
+        ({}, "UPDATE_COMPLETE", True, WOKEN),
+        ({"nodes": 1}, "CREATE_COMPLETE", False, DEPLOYED),
+        ({}, "CREATE_IN_PROGRESS", False, DEPLOYED),
+        (None, "CREATE_COMPLETE", False, DEPLOYED),
+    ],
+    ids=["as planned", "with tags", "asleep", "other settings", "in progress", "no record"],
+)
+def test_cluster_as_planned_is_not_deployed_again(
+    monkeypatch: pytest.MonkeyPatch, recorded: dict[str, Any] | None, status: str, asleep: bool, then: str
+) -> None:
+    settings = {"instance_type": "trn1.32xlarge", "nodes": 2} | (recorded or {})
+    records = [] if recorded is None else [stack_record(settings=settings)]
+    stack = ClusterStack(name="TrnClusterStack", cluster="trn-pilot", status=status, engine="cluster", asleep=asleep)
+
+    class Account:
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+        def records(self, *, again: bool = False) -> Any:  # noqa: ARG002
+            return SimpleNamespace(readable=records)
+
+        def cluster_stacks(self) -> Any:
+            return SimpleNamespace(stacks=[stack])
+
+    done: list[str] = []
+    monkeypatch.setattr(up_command, "AwsClustersAccount", Account)
+    monkeypatch.setattr(up_command, "cdk_folder", lambda *_: Path())
+    monkeypatch.setattr(up_command, "switch", lambda *_, **__: done.append(WOKEN) or "awake")
+    monkeypatch.setattr(up_command, "deploy_plan", lambda *_, **__: done.append(DEPLOYED) or ExitCode.OK)
+    assert up_command._deploy(Invocation(), Plan.of(**CLUSTER), yes=True) is ExitCode.OK
+    assert (done or [RUNNING]) == [then]
 
 
 @pytest.mark.parametrize(
