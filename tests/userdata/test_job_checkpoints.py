@@ -214,6 +214,20 @@ def test_deepspeed_checkpoint_has_its_latest_file(tmp_path: Path) -> None:
         assert (tmp_path / "resumed-0-0/latest").read_text() == f"global_step{step}"
 
 
+def test_shard_deleted_while_the_end_mark_is_written_is_missing(tmp_path: Path) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    for rank in (0, 1):
+        save(nodes.place(rank), "step-1", **{f"__{rank}_0.distcp": "weights"})
+    nodes.look()
+    (nodes.place(0) / "step-1" / "__0_0.distcp").unlink()
+    save(nodes.place(0), "step-1", **{".metadata": "all"})
+    nodes.looks()
+    assert nodes.complete == {}
+    nodes.end()
+    nodes.nodes[0].complete_all()
+    assert nodes.log_lines[0] == ("checkpoint step-1 is not complete: node 0: the script deleted step-1/__0_0.distcp")
+
+
 def test_shard_deleted_before_its_upload_is_missing(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 2)
     nodes.save("step-2", 0, 1)

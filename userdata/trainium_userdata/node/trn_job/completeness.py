@@ -144,6 +144,9 @@ def sighting(
         return Sighting(
             content._replace(problem="the script deleted files of it before they were stored"), ended, began
         )
+    gone = sorted({file.name for file in known if needed_marks(file.name)} - {file.name for file in files})
+    if gone and files and not content.problem:
+        content = content._replace(problem=f"the script deleted {gone[0]}")
     return Sighting(content, ended, began, steady=files & known)
 
 
