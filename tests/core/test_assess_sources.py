@@ -1,8 +1,9 @@
 """Which files are read, and how: notebooks, requirements, Dockerfiles, shell, CUDA, unreadable files, and comments."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -132,6 +133,45 @@ def test_only_an_optional_import_is_reported_for_review(source: str, rule: str, 
 def test_form_feed_or_line_separator_ends_no_line_of_a_manifest(name: str, text: str, tmp_path: Path) -> None:
     ((rule, place),) = places(tmp_path, {name: text})
     assert (rule, place.rpartition(":")[0]) == ("L-deepspeed", f"{name}:2")
+
+
+def spent(folder: Path, name: str, content: str) -> float:
+    path = folder / name
+    path.write_text(content)
+    began = process_time()
+    assess_file(path, read_project([path]))
+    return process_time() - began
+
+
+@pytest.mark.parametrize(
+    ("name", "content_of"),
+    [
+        ("a.ipynb", lambda count: notebook(f"x = (\n{' ' * count}")),
+        ("a.ipynb", lambda count: notebook(*(f"!pip install x{at}" for at in range(count // 10)))),
+        ("pyproject.toml", lambda count: f"project.dependencies = {[f'name{at}' for at in range(count)]}"),
+        ("pyproject.toml", lambda count: "project.dependencies = [\n" + "'name',\n" * count + "]"),
+        ("uv.lock", lambda count: "".join(f"[[package]]\nname = 'name{at}'\n" for at in range(count))),
+    ],
+    ids=["spaces", "commands", "dependencies", "repeated dependency", "packages"],
+)
+def test_time_does_not_grow_faster_than_the_file(name: str, content_of: Callable[[int], str], tmp_path: Path) -> None:
+    spent(tmp_path, name, content_of(10))  # Loads the rules.
+    assert spent(tmp_path, name, content_of(16_000)) < 8 * spent(tmp_path, name, content_of(4_000)) + 0.3
+
+
+def test_link_out_of_the_given_paths_is_not_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("export TOKEN=abc; pip install flash-attn\n")
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "run.sh").symlink_to(secret)
+    (folder / "inside.sh").symlink_to("own.sh")
+    (folder / "own.sh").write_text("nvidia-smi\n")
+    assessment = assess([folder])
+    assert [Path(finding.path).name for finding in assessment.findings] == ["inside.sh", "own.sh"]
+    assert [str(problem) for problem in assessment.unreadable] == [
+        f"{folder}/run.sh: is a link to a file outside of the given paths"
+    ]
 
 
 def test_deeply_nested_manifest_is_unreadable(tmp_path: Path) -> None:

@@ -60,7 +60,9 @@ def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessme
     Raises:
         OSError: A path does not exist, or a folder cannot be listed.
     """
-    files = list(dict.fromkeys(file for path in paths for file in source_files(path)))
+    found = list(dict.fromkeys(file for path in paths for file in source_files(path)))
+    outside = dict.fromkeys(file for file in found if _leads_outside(file, paths))
+    files = [file for file in found if file not in outside]
     project = read_project(files)
     size = sum(file.stat().st_size for file in files if file_kind(file) in ("python", "notebook"))
     results = list[FileFindings]()
@@ -72,10 +74,24 @@ def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessme
         files=sum(not result.unreadable or result.lines > 0 for result in results),
         lines=sum(result.lines for result in results),
         findings=sorted(finding for result in results for finding in result.findings),
-        unreadable=[problem for result in results for problem in result.unreadable],
+        unreadable=[
+            *(
+                ReadingProblem(path=str(file), message="is a link to a file outside of the given paths")
+                for file in outside
+            ),
+            *(problem for result in results for problem in result.unreadable),
+        ],
         comments=[problem for result in results for problem in result.comments],
         unknown=dict(sorted(unknown.items())),
     )
+
+
+def _leads_outside(file: Path, paths: Sequence[Path]) -> bool:
+    """Whether a file is a link to a file below none of the paths. Weights may be: no finding shows their content."""
+    if not file.is_symlink() or file in paths or file_kind(file) == "weights":
+        return False
+    target = file.resolve()
+    return not any(target.is_relative_to(path.resolve()) for path in paths)
 
 
 def read_project(files: Sequence[Path]) -> ProjectFiles:

@@ -4,13 +4,14 @@ import configparser
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from trainium_core.assess.sources import FILES, UnreadableSourceError, source_lines
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
+_WORD = re.compile(r"[\w.-]+")
 _URL_NAME = re.compile(r"(?:git\+|https?://).*?/([\w.-]+?)(?:\.git)?(?:@[\w./-]+)?(?:#.*)?$")
 _INSTALLS = re.compile(r"(?:\b(?:pip[\d.]*|conda|mamba)\s+install|\buv\s+add)\s+(.*)")
 _END = re.compile(r"&&|\||;|\s(?:#|&|[12]?>(?!=))")
@@ -59,9 +60,7 @@ def requirements(text: str, kind: str) -> Iterator[Requirement]:
                 yield Requirement(requirement, number, max(line.find(requirement), 0) + 1)
     elif kind in ("pyproject", "lock"):
         names = _locked_requirements(text) if kind == "lock" else _document_requirements(text)
-        lines = source_lines(text)
-        for name in dict.fromkeys(names):
-            yield _placed(name, lines, is_direct=kind != "lock")
+        yield from _placed(names, text, is_direct=kind != "lock")
     elif kind == "setup.cfg":
         yield from _setup_cfg_requirements(text)
 
@@ -101,12 +100,14 @@ def _wheel_requirement(name: str) -> str:
     return name.split("-")[0] if name.endswith((".whl", ".gz", ".zip")) else name
 
 
-def _placed(name: str, lines: list[str], *, is_direct: bool) -> Requirement:
-    word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
-    for number, line in enumerate(lines, 1):
-        if at := word.search(line):
-            return Requirement(name, number, at.start() + 1, is_direct)
-    return Requirement(name, 1, 1, is_direct)
+def _placed(names: Iterable[str], text: str, *, is_direct: bool) -> Iterator[Requirement]:
+    """Each name once, at its first place in the text."""
+    places = dict[str, tuple[int, int]]()
+    for number, line in enumerate(source_lines(text), 1):
+        for word in _WORD.finditer(line):
+            places.setdefault(word[0], (number, word.start() + 1))
+    for name in dict.fromkeys(names):
+        yield Requirement(name, *places.get(name, (1, 1)), is_direct)
 
 
 def _toml(text: str) -> dict[str, Any]:
@@ -167,10 +168,7 @@ def _setup_cfg_requirements(text: str) -> Iterator[Requirement]:
     if parser.has_section("options.extras_require"):
         for _, value in parser.items("options.extras_require"):
             requirement_lines += value.splitlines()
-    lines = source_lines(text)
-    for name in dict.fromkeys(_line_requirement(line) for line in requirement_lines):
-        if name:
-            yield _placed(name, lines, is_direct=True)
+    yield from _placed(filter(None, map(_line_requirement, requirement_lines)), text, is_direct=True)
 
 
 def _table(parent: object, key: str) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ import sys
 import tokenize
 import tomllib
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -138,8 +139,11 @@ class PythonSource:
 
     def place(self, line: int) -> tuple[int, int]:
         """The cell and the line in it; cell 0 outside of notebooks."""
-        cell_start = max((cell for cell in self.cells if cell[0] <= line), default=None)
-        return (cell_start[1], line - cell_start[0] + 1) if cell_start else (0, line)
+        at = bisect_right(self.cells, line, key=lambda cell: cell[0])
+        if not at:
+            return 0, line
+        first, number = self.cells[at - 1]
+        return number, line - first + 1
 
 
 def python_source(content: bytes) -> PythonSource:
@@ -220,9 +224,16 @@ def _without_magics(source: str) -> tuple[list[str], list[tuple[int, str]]]:
             code.append(line[: len(line) - len(line.lstrip())] + "pass")
         elif re.match(r"\s*[\w.]+\?{1,2}\s*$|\s*\?", line):
             code.append("")
-        elif assigned := re.match(r"(\s*[\w, ]+=\s*)[!%](.*)", line):
-            commands.append((at, assigned[2]))
-            code.append(f"{assigned[1]}None")
+        elif command := _assigned_command(line):
+            commands.append((at, command))
+            code.append(f"{line.partition('=')[0]}= None")
         else:
             code.append(line)
     return code, commands
+
+
+def _assigned_command(line: str) -> str:
+    """The shell command or magic whose result a line assigns to names; empty if there is none."""
+    names, _, value = line.partition("=")
+    value = value.lstrip()
+    return value[1:] if value.startswith(("!", "%")) and re.fullmatch(r"[\w, \t]+", names) else ""
