@@ -10,7 +10,7 @@ has_package_lists() {
 }
 
 apt_install() {
-  DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends "$@"
+  DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
 }
 
 # install_packages FILE: installs the Debian packages that FILE names, one in each line.

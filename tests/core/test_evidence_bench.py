@@ -261,6 +261,8 @@ def test_restart_after_a_lost_node_is_split_into_its_parts(spec: BenchFile) -> N
 def served(spec: BenchFile, tokens: float) -> MeasuredRun:
     metrics = {
         "output_tokens_per_second": Metric(value=tokens, unit="tokens/s", origin="imported", source="vllm"),
+        "requests_per_second": Metric(value=tokens / 100, unit="requests/s", origin="imported", source="vllm"),
+        "good_requests_per_second": Metric(value=1.0, unit="requests/s", origin="imported", source="vllm"),
         "request_seconds_p99": Metric(value=None, unit="s", why_null="p99 of 9 samples"),
     }
     files = tuple(
@@ -277,6 +279,10 @@ def test_results_of_other_tools_have_costs_and_ratios(spec: BenchFile) -> None:
     ]
     first, _ = with_ratios(records, {record.id: runs[at] for at, record in enumerate(records)})
     assert first.metrics["c8.usd_per_million_output_tokens_paid"].value == pytest.approx(1)
+    requests = first.metrics["c8.usd_per_million_requests_paid"]
+    assert (requests.value, requests.unit) == (pytest.approx(100), "USD per million requests")
+    assert (requests.method or "").startswith("USD per hour / 3600 / requests per second")
+    assert not [name for name in first.metrics if "good_requests_paid" in name]
     assert "tokens_per_second" not in first.metrics
     assert first.metrics["c1.request_seconds_p99"].why_null == "p99 of 9 samples"
     assert first.metrics["c1.output_tokens_per_second"].origin == "imported"

@@ -115,14 +115,20 @@ def test_json_of_nccl_tests_has_the_bandwidth_of_the_largest_size() -> None:
     assert wrong.warnings == ("5 values were wrong",)
 
 
-def test_report_of_nccom_test_is_in_units_of_1e9_bytes() -> None:
-    for row in json.loads(text_of("nccom_test.json"))["results"]:
-        assert row["algbw(GB/s)"] == pytest.approx(row["size(B)"] / row["time:avg(us)"] / 1e3, rel=2e-3)
+RANKS = {
+    "mpirun --tag-output": "[1,0]<stdout>:",
+    "mpirun of Open MPI 5": "[prterun-node-1@1,0]<stdout>: ",
+    "srun --label": " 0: ",
+}
 
 
-def test_nccom_test_has_the_bandwidth_of_the_largest_size() -> None:
-    metric = read_results(text_of("nccom_test.json")).metrics["bus_bandwidth"]
-    assert (metric.value, metric.method) == (21.97975251876395, "bus bandwidth at 524288 bytes")
+@pytest.mark.parametrize("launcher", RANKS)
+def test_nccl_table_is_read_with_the_rank_before_each_line(launcher: str) -> None:
+    lines = text_of("nccl_tests.txt").splitlines()
+    # Some scripts print only the end of the header.
+    lines = [line for line in lines if not line.startswith("# nThread")]
+    printed = "".join(f"{RANKS[launcher]}{line}\n" for line in lines)
+    assert read_results(printed) == read_results(text_of("nccl_tests.txt"))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -46,6 +46,22 @@ def test_written_record_is_read_unchanged(record: Record) -> None:
 def test_any_metric_survives_writing_and_reading(metric: Metric) -> None:
     record = replace(TRAINIUM_SIDE, metrics={"x": metric}, gates=())
     assert read_record(record_text(record)) == record
+
+
+def test_missing_key_has_its_default_or_is_null() -> None:
+    def written(value: Any) -> Any:
+        """The value without keys that are null or empty."""
+        if isinstance(value, dict):
+            return {
+                key: written(item) for key, item in cast("dict[str, Any]", value).items() if item not in (None, [], {})
+            }
+        return [written(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+
+    metrics = {**TRAINIUM_SIDE.metrics, "p99": unknown("s", "too few steps")}
+    record = replace(TRAINIUM_SIDE, metrics=metrics, runs=tuple(replace(run, phases={}) for run in TRAINIUM_SIDE.runs))
+    short = written(json.loads(record_text(record)))
+    assert "value" not in short["metrics"]["p99"]
+    assert read_record(json.dumps(short)) == record
 
 
 @given(st.integers(0, len(TEXT.rstrip()) - 1))

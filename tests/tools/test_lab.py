@@ -1,5 +1,12 @@
 """The node lab imitates software that exists."""
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tools.lab import pytorch
 from tools.lab.neuron_software import default_image, neuron_software
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.catalog.neuron_software import default_image as image_of_plans
@@ -15,3 +22,26 @@ def test_default_image_has_packages_of_the_last_release_with_its_framework() -> 
     assert {version.rsplit(".", 1)[0] for version in (image["neuron_sdk"], versions["aws-neuronx-tools"][:-2])} == {
         framework.last_release
     }
+
+
+@pytest.mark.parametrize("home", ["/usr", "/home/user/.pyenv/versions/3.12.1"])
+def test_environment_of_pytorch_is_at_a_place_that_jobs_see(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout, root = tmp_path / "home/user/checkout/.venv-torch", tmp_path / "node"
+    (checkout / "lib/python3.12").mkdir(parents=True)
+    (checkout / "pyvenv.cfg").write_text(f"home = {home}/bin\n")
+    monkeypatch.setattr(pytorch, "TORCH", checkout)
+
+    def write(path: str, text: str) -> None:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+
+    node: Any = SimpleNamespace(root=root, shared={}, write=write)
+    pytorch.share_torch(node)
+    program = (root / pytorch.PYTHON.lstrip("/")).readlink()
+    base = Path(home) if home == "/usr" else Path(pytorch.PYTHON_HOME)
+    assert program == base / "bin/python3.12"
+    shared = {pytorch.PYTHON_HOME: Path(home)} if home != "/usr" else {}
+    assert node.shared == {f"{pytorch.ENVIRONMENT}/lib": checkout / "lib", **shared}
+    assert not [place for place in node.shared if not Path(place).is_relative_to("/opt")]

@@ -16,18 +16,23 @@ from tools.lab.machine import CANNOT_RUN, NAMESPACES
 from tools.lab.paths import FOLDER, PART, REPOSITORY, RUNS
 from tools.lab.sweep import join, leave, sweep
 
+LOCK = Path("/run/lock/trnlab")
+"""Held while a lab runs. `sweep` ends the nodes of every checkout, so a second lab does not start."""
+
 _INOTIFY_LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 PYTEST = ("pytest", "-p", "no:cacheprovider", "--quiet", "-rs", "--durations=5")
 
 
 def main() -> int:
     FOLDER.mkdir(exist_ok=True)
-    with (FOLDER / "lock").open("w") as lock:
+    with LOCK.open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print(f"another lab is running in {FOLDER}: wait for its end, or stop it", file=sys.stderr)
+            print(f"another lab is running on this machine, in {LOCK.read_text()}: wait for its end", file=sys.stderr)
             return CANNOT_RUN
+        lock.truncate(0)
+        print(REPOSITORY, end="", file=lock, flush=True)
         # Clean up after these signals too, as after Ctrl-C.
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)

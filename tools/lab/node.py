@@ -42,8 +42,8 @@ class Node:
         self.console = self.folder / "console"
         self.written = self.folder / "disk/upper"
         """The changes to its disk, above the layers: itself a layer, for a node from an image of this one."""
-        self.shared: list[Path] = []
-        """Folders of this machine that the node sees at the same path, read-only, after its next start."""
+        self.shared: dict[str, Path] = {}
+        """Folders of this machine by their place on the node, read-only, after its next start."""
         self.file_systems: dict[str, Path] = {}
         """Shared file systems: folders of this machine by their mount point on the node, after its next start."""
         self.unified_control_groups = False
@@ -156,7 +156,7 @@ class Node:
             *("systemd-nspawn", "--quiet", "--register=no", "--keep-unit", f"--machine={self.name}"),
             *(f"--network-namespace-path=/run/netns/{self.name}", f"--hostname={self.instance.host_name}"),
             *("--link-journal=no", "--resolv-conf=off", "--timezone=off", "--console=read-only"),
-            *(f"--bind-ro={folder}" for folder in self.shared),
+            *(f"--bind-ro={folder}:{place}" for place, folder in self.shared.items()),
             *(f"--bind={folder}:{place}" for place, folder in self.file_systems.items()),
             *(f"--directory={self.root}", "--boot", "systemd.log_target=console", "systemd.show_status=1"),
         ]

@@ -8,6 +8,10 @@ from tools.lab.node import Node
 from tools.lab.paths import REPOSITORY
 
 TORCH = (REPOSITORY / ".venv-torch").resolve()
+ENVIRONMENT, PYTHON_HOME = "/opt/trnlab-torch", "/opt/trnlab-python"
+PYTHON = f"{ENVIRONMENT}/bin/python"
+"""The Python of the environment on a node."""
+
 BACKEND = "opt/trnlab-backend"
 
 
@@ -22,7 +26,7 @@ def with_torchrun(_number: int, node: Node) -> None:
     )
     # One thread in each process, for the same reason: threads that wait for each other took 20 times as long.
     variables = f"export OMP_NUM_THREADS=1 PYTHONPATH=/{BACKEND}${{PYTHONPATH:+:$PYTHONPATH}}"
-    script = f'#!/bin/bash\n{stand_in}\n{one_process}\n{variables}\nexec {TORCH}/bin/torchrun "$@"\n'
+    script = f'#!/bin/bash\n{stand_in}\n{one_process}\n{variables}\nexec {PYTHON} -P -m torch.distributed.run "$@"\n'
     folders = (FRAMEWORK_ENVIRONMENT, GPU_FRAMEWORK_ENVIRONMENT)
     environment = next(node.root / folder for folder in folders if (node.root / folder).is_dir())
     program = environment / "bin/torchrun"
@@ -41,18 +45,20 @@ def _install_backend(node: Node) -> None:
 
 
 def share_torch(node: Node) -> None:
-    """Give a node the environment of `make torch-env`, at the same path."""
-    node.shared += _torch_folders()
-    for folder in node.shared:
-        # Jobs run as another user, who must be able to enter each parent folder, such as root's home.
-        for parent in reversed(folder.parents[:-1]):
-            place = node.root / parent.relative_to("/")
-            place.mkdir(exist_ok=True)
-            place.chmod(place.stat().st_mode | 0o111)
+    """Give a node the environment of `make torch-env` at ENVIRONMENT.
 
-
-def _torch_folders() -> list[Path]:
-    """The folders that PyTorch on CPUs needs: its environment, and its Python unless nodes have it."""
+    Jobs do not see the folders of this machine in which people keep checkouts: /home, /tmp and /var/tmp.
+    """
     home = re.search("^home = (.*)/bin$", (TORCH / "pyvenv.cfg").read_text(), re.MULTILINE)
     assert home
-    return [TORCH] if home[1] == "/usr" else [TORCH, Path(home[1])]
+    libraries = TORCH / "lib"
+    python = next(libraries.glob("python3.*")).name
+    node.shared[f"{ENVIRONMENT}/lib"] = libraries
+    base = home[1]
+    if base != "/usr":  # Nodes have the Python of the distribution.
+        base = PYTHON_HOME
+        node.shared[PYTHON_HOME] = Path(home[1])
+    node.write(f"{ENVIRONMENT.lstrip('/')}/pyvenv.cfg", f"home = {base}/bin\ninclude-system-site-packages = false\n")
+    program = node.root / PYTHON.lstrip("/")
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.symlink_to(f"{base}/bin/{python}")

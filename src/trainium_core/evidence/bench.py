@@ -25,8 +25,9 @@ MOST_SAMPLES = 10_000
 
 _HOUR, _MILLION = 3600, 1e6
 _RATE = "_per_second"
-_OUTPUT_TOKENS = "output_tokens_per_second"
-_COST_FORMULA = "USD per hour / 3600 / tokens per second x 1,000,000"
+_COSTED = {"output_tokens_per_second": "output_tokens", "requests_per_second": "requests"}
+"""What is counted by the rates of other tools whose costs are computed."""
+_COST_FORMULA = "USD per hour / 3600 / {} per second x 1,000,000"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,7 +251,7 @@ def _metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tuple[
             )
         yield from _costs(TOKENS_PER_SECOND, used, prices, _why_unknown(TOKENS_PER_SECOND, used, few))
     yield from _imported(used)
-    for rate in sorted({name for run in used for name in run.rates if name.endswith(_OUTPUT_TOKENS)}):
+    for rate in sorted({name for run in used for name in run.rates if name.rpartition(".")[2] in _COSTED}):
         yield from _costs(rate, used, prices, f"not all runs have {rate} above 0")
 
 
@@ -263,12 +264,14 @@ def _cost_names(rate: str) -> tuple[str, str]:
     """The names of the cost metrics of a token rate: as paid, and by list price."""
     if rate == TOKENS_PER_SECOND:
         return USD_PAID, USD_LIST
-    prefix = f"{rate.removesuffix(_OUTPUT_TOKENS)}usd_per_million_output_tokens"
+    file, dot, name = rate.rpartition(".")
+    prefix = f"{file}{dot}usd_per_million_{_COSTED[name]}"
     return f"{prefix}_paid", f"{prefix}_list"
 
 
 def _costs(rate: str, runs: Sequence[MeasuredRun], prices: SidePrices, why: str) -> Iterator[tuple[str, Metric]]:
-    unit = "USD per million tokens" if rate == TOKENS_PER_SECOND else "USD per million output tokens"
+    counted_work = _COSTED.get(rate.rpartition(".")[2], "tokens").replace("_", " ")
+    unit = f"USD per million {counted_work}"
     rates = [run.rates[rate] for run in runs if run.rates.get(rate)]
     for name, usd in zip(_cost_names(rate), (prices.paid, prices.list), strict=True):
         if usd is None:
@@ -278,7 +281,9 @@ def _costs(rate: str, runs: Sequence[MeasuredRun], prices: SidePrices, why: str)
         else:
             metric = runs_mean([usd / _HOUR / value * _MILLION for value in rates], unit)
             of_price = {"source": prices.source, "date": prices.date}
-            known = replace(metric, origin=DERIVED, method=f"{_COST_FORMULA}; {metric.method}", **of_price)
+            known = replace(
+                metric, origin=DERIVED, method=f"{_COST_FORMULA.format(counted_work)}; {metric.method}", **of_price
+            )
             yield name, metric if metric.value is None else known
 
 
@@ -352,7 +357,8 @@ def _compared(
     comparison = comparable(record, other, of_cost=False)
     comparison_of_cost = comparable(record, other)
     rates = {name for name in record.metrics if name.endswith(_RATE)}
-    costs = {name: rate for rate in rates if rate.endswith("tokens_per_second") for name in _cost_names(rate)}
+    costed = {rate for rate in rates if rate == TOKENS_PER_SECOND or rate.rpartition(".")[2] in _COSTED}
+    costs = {name: rate for rate in costed for name in _cost_names(rate)}
     ratios: dict[str, Metric] = {}
     for name, rate in sorted(({rate: rate for rate in rates} | costs).items()):
         metrics = [side.metrics[name] for side in (record, other) if name in side.metrics]

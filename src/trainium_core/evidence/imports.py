@@ -54,7 +54,8 @@ def read_results(text: str) -> Imported:
     Raises:
         ImportFileError: No known tool writes such a file, or it cannot be read, or it has no results.
     """
-    parsed: Any = {_NCCL_TABLE: text} if _NCCL_HEADER.search(text) else None
+    printed = _RANK.sub("", text)
+    parsed: Any = {_NCCL_TABLE: printed} if _NCCL_HEADER.search(printed) else None
     if parsed is None:
         with suppress(ValueError, RecursionError):
             parsed = json.loads(text)
@@ -200,7 +201,10 @@ def _lm_eval(raw: Json) -> Imported:
 _NCCL_TABLE = "table of nccl-tests"
 """Key of the text of a file with the table that nccl-tests prints."""
 
-_NCCL_HEADER = re.compile(r"^# nThread +\d+ +nGpus +\d+ ", re.MULTILINE)
+_RANK = re.compile(r"^(?:\[[^\]\n]*,\d+\]<std(?:out|err)>: ?| *\d+: )", re.MULTILINE)
+"""What mpirun --tag-output and srun --label print before each line, such as `[1,0]<stdout>:` and ` 0: `."""
+
+_NCCL_HEADER = re.compile(r"^ *# +size +count +type +redop +root +time +algbw +busbw ", re.MULTILINE)
 _NCCL_TEST = re.compile(r"^# Collective test starting: (\w+)", re.MULTILINE)
 _NCCL_ROW = re.compile(
     r"^ *(?P<size>\d+) +\d+ +\w+ +\w+ +-?\d+ +[\d.]+ +[\d.]+ +(?P<busbw>[\d.]+) +(?P<wrong>\d+|N/A)", re.MULTILINE
@@ -235,20 +239,6 @@ def _nccl_tests_json(raw: Json) -> Imported:
     return Imported(tool=tool, metrics=metrics, warnings=(f"{wrong} values were wrong",) if wrong else ())
 
 
-def _nccom_test(raw: Json) -> Imported:
-    """The file of --report-to-json-file, which does not name the operation.
-
-    nccom-test.rst calls the unit gibibytes per second, as in the printed table; the report in it has 10^9 bytes.
-    """
-    tool = "nccom-test"
-    largest = max(raw["results"], key=lambda row: row["size(B)"])
-    return Imported(
-        tool=tool,
-        metrics={"bus_bandwidth": _bandwidth(tool, largest["busbw(GB/s)"], largest["size(B)"])},
-        warnings=("the file does not name the collective operation",),
-    )
-
-
 def _bandwidth(tool: str, value: float, size: int) -> Metric:
     why = "the file has only the mean of the iterations"
     return _imported(tool, value, "GB/s", method=f"bus bandwidth at {size} bytes", why_null=why)
@@ -263,12 +253,6 @@ def _is_guidellm(raw: Json) -> bool:
     return "benchmarks" in raw and isinstance(metadata, dict) and "guidellm_version" in metadata
 
 
-def _is_nccom_test(raw: Json) -> bool:
-    results = raw.get("results")
-    rows = cast("list[Any]", results) if isinstance(results, list) else []
-    return bool(rows) and isinstance(rows[0], dict) and "busbw(GB/s)" in rows[0]
-
-
 _READERS: Sequence[tuple[str, Callable[[Json], bool], Callable[[Json], Imported]]] = (
     ("nccl-tests", _has(_NCCL_TABLE), _nccl_tests),
     ("guidellm", _is_guidellm, _guidellm),
@@ -276,8 +260,7 @@ _READERS: Sequence[tuple[str, Callable[[Json], bool], Callable[[Json], Imported]
     ("vllm bench serve", _has("completed", "request_throughput", "model_id", "num_prompts"), _vllm_bench),
     ("lm-eval", _has("results", "lm_eval_version"), _lm_eval),
     ("nccl-tests", _has("nccl_version", "results"), _nccl_tests_json),
-    ("nccom-test", _is_nccom_test, _nccom_test),
 )
 """Tool, recognition and reader; the first that recognises a file reads it."""
 
-KNOWN = "guidellm, aiperf, vllm bench serve, lm-eval, nccl-tests or nccom-test"
+KNOWN = "guidellm, aiperf, vllm bench serve, lm-eval or nccl-tests"

@@ -1,7 +1,7 @@
 """Reads JSON values into dataclasses, by the annotations of their fields."""
 
 from collections.abc import Mapping
-from dataclasses import is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -29,12 +29,13 @@ def from_json(raw: Mapping[str, Any], expected: type[Value], *, schema: str) -> 
 
     Args:
         raw: The object.
-        expected: The dataclass. The object must have all of its fields and no others. Fields can be str, int, float,
-            bool, dataclasses, `tuple[X, ...]`, `Mapping[str, X]` and `X | None`.
+        expected: The dataclass. The object may have its fields and no others. Fields can be str, int, float, bool,
+            dataclasses, `tuple[X, ...]`, `Mapping[str, X]` and `X | None`. A missing field has its default, or is None
+            if it may be None.
         schema: The name of the format, for messages.
 
     Raises:
-        JsonValueError: A field is missing, is not part of the dataclass, has another type, or has a number that is too
+        JsonValueError: A required field is missing, or a field is not part of the dataclass, has another type, or has a number that is too
             large for a float.
     """
     return _read_dataclass(raw, expected, "", schema)
@@ -61,10 +62,19 @@ def _read_dataclass(raw: Mapping[str, Any], expected: type[Value], prefix: str, 
     for name in raw:
         if name not in hints:
             raise JsonValueError(f"{prefix}{name} is not part of {schema}")
-    for name in hints:
-        if name not in raw:
-            raise JsonValueError(f"{prefix}{name} is missing")
-    return expected(**{name: _read(value, hints[name], f"{prefix}{name}", schema) for name, value in raw.items()})
+    values = {name: _read(value, hints[name], f"{prefix}{name}", schema) for name, value in raw.items()}
+    for field in fields(cast("Any", expected)):
+        if field.name in raw or not is_required(field):
+            continue
+        if NoneType not in get_args(hints[field.name]):
+            raise JsonValueError(f"{prefix}{field.name} is missing")
+        values[field.name] = None
+    return expected(**values)
+
+
+def is_required(field: "Field[Any]") -> bool:
+    """Whether a field of a dataclass has no default."""
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def _checked(raw: Any, kind: type[Any], place: str) -> Any:

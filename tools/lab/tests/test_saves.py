@@ -19,7 +19,7 @@ from tools.lab.cluster_jobs import CHECKPOINTS, LONGEST_LOG, OWN_BUCKET, Cluster
 from tools.lab.deployment import tag_value
 from tools.lab.network import cable
 from tools.lab.paths import REPOSITORY, RUN
-from tools.lab.pytorch import TORCH
+from tools.lab.pytorch import PYTHON, TORCH
 from tools.lab.saving import LAYOUTS, NODES, State, state_after
 from tools.lab.shell import run
 from tools.lab.tests.test_jobs import give_spot_notice
@@ -28,7 +28,7 @@ from trainium_core.facts import facts
 SAVING = REPOSITORY / "tools/lab/saving.py"
 COMMAND = (
     f"RANK=$TRN_NODE_RANK WORLD_SIZE=$TRN_NODES MASTER_ADDR=$HEAD_NODE MASTER_PORT={facts()['rendezvous']['port']} "
-    f"{TORCH}/bin/python {SAVING.name}"
+    f"{PYTHON} {SAVING.name}"
 )
 VARIABLES = {"GLOO_SOCKET_IFNAME": "eth0", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
 

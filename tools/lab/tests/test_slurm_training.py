@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tools.lab.cluster_jobs import EXAMPLE, LONGEST_LOG, MODEL, PACED, STEPS, training
-from tools.lab.pytorch import TORCH
+from tools.lab.pytorch import PYTHON
 from tools.lab.slurm.cluster import ENDED, SlurmCluster
 from tools.lab.slurm.jobs import SlurmJobs, Submitted
 from tools.lab.slurm.layers import HOMES, USERS
@@ -52,7 +52,7 @@ def undisturbed(slurm: SlurmCluster, jobs: SlurmJobs) -> Mapping[str, Trained]:
     options = " ".join(f"--{option} {value}" for option, value in {**MODEL, "checkpoint-every": STEPS}.items())
     enter = f"cd examples/slurm && export {ENVIRONMENT} &&"
     sbatch = int(slurm.run(f"{enter} sbatch --parsable train.sbatch {options}", user=USER))
-    shown = slurm.run(f"{enter} {TORCH}/bin/python train_submitit.py {options}", user=USER)
+    shown = slurm.run(f"{enter} {PYTHON} train_submitit.py {options}", user=USER)
     submitit = int(shown.split()[2].rstrip(":"))
     job = submit_with_trn(jobs, paced=False)
     logs = {sbatch: f"lm-{sbatch}.out", submitit: f"submitit/{submitit}/{submitit}_0_log.out"}
