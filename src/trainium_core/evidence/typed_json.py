@@ -35,8 +35,8 @@ def from_json(raw: Mapping[str, Any], expected: type[Value], *, schema: str) -> 
         schema: The name of the format, for messages.
 
     Raises:
-        JsonValueError: A required field is missing, or a field is not part of the dataclass, has another type, or has a number that is too
-            large for a float.
+        JsonValueError: A required field is missing, or a field is not part of the dataclass, has another type, or has
+            a number that is too large for a float.
     """
     return _read_dataclass(raw, expected, "", schema)
 
