@@ -27,6 +27,8 @@ PUBLIC: list[dict[str, str]] = _PUBLIC["text"]
 REFUSALS = Path(trainium_local.services.__file__).parent
 JOB_PROGRAM = Path(trainium_userdata.__file__).parent / "node"
 FIRST_WEEK: list[dict[str, str]] = _PUBLIC["usual"]
+_BLIND = tomllib.loads(Path(__file__).with_name("blind_errors.toml").read_text())
+BLIND: list[dict[str, str]] = [row for rows in _BLIND.values() for row in rows]
 
 _WORDS = tomllib.loads(Path(__file__).with_name("neuron_words.toml").read_text())
 MESSAGES: list[dict[str, Any]] = _WORDS["message"]
@@ -80,6 +82,12 @@ def test_usual_message_of_the_first_week_is_recognised(row: dict[str, str]) -> N
     error = known_error(row["text"])
     assert error is not None
     assert error.name == row["name"]
+
+
+@pytest.mark.parametrize("row", BLIND, ids=lambda row: row["text"][:60])
+def test_public_error_that_was_chosen_blindly_is_never_explained_wrongly(row: dict[str, str]) -> None:
+    error = known_error(row["text"])
+    assert (error.name if error else None) == row.get("name")
 
 
 def test_quota_code_that_is_not_in_the_facts_is_unknown() -> None:
@@ -164,7 +172,7 @@ def test_nearest_errors_share_rare_words_with_the_text() -> None:
 
 
 def test_messages_have_links() -> None:
-    assert [row for row in [*MESSAGES, *LOGS, *PUBLIC] if not row["link"].startswith("https://")] == []
+    assert [row for row in [*MESSAGES, *LOGS, *PUBLIC, *BLIND] if not row["link"].startswith("https://")] == []
 
 
 def test_rows_are_complete() -> None:
