@@ -8,12 +8,11 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tools.reference.commands import command_options, exit_codes
 from tools.reference.constructs import construct_parameters
 from tools.reference.tables import (
     assess_libraries,
     assess_rules,
-    errors,
+    exit_codes,
     instance_types,
     node_checks,
     preflight_checks,
@@ -27,11 +26,9 @@ PAGES = sorted((ROOT / "docs").glob("**/*.md"))
 
 PARTS: Mapping[str, Callable[[], str]] = {
     "settings": settings,
-    "options": command_options,
     "exit-codes": exit_codes,
     "preflight-checks": preflight_checks,
     "node-checks": node_checks,
-    "errors": errors,
     "construct-parameters": construct_parameters,
     "instance-types": instance_types,
     "zones": zones,

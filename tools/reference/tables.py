@@ -1,16 +1,15 @@
-"""Tables of the package's data: settings, checks, rules of `trn assess`, errors, instance types, zones, prices."""
+"""Tables of the package's data: settings, checks, exit codes, rules of `trn assess`, instance types, zones, prices."""
 
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from tools.reference.markdown import code, table, text
-from tools.reference.messages import messages
+from trainium_cli.exit_codes import ExitCode
 from trainium_core.assess.rules import LIBRARY_PREFIX, STACKS, CodeRule, libraries, rules
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.engines.registry import ENGINES, engines_with_check
-from trainium_core.explanations.known_errors import KnownError, known_errors
 from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_core.plan.settings_by_key import GROUP_OF, GROUPS, SETTINGS
 from trainium_core.preflight.runner import CHECKS
@@ -79,21 +78,8 @@ def _source(rule: CodeRule) -> str:
     return f"[{shown}]({rule.url})" if rule.url else shown
 
 
-def errors() -> str:
-    return "\n\n".join(_error(error) for error in known_errors())
-
-
-def _error(error: KnownError) -> str:
-    heading = error.name[0].upper() + error.name[1:]
-    lines = [f"### {heading}", f"**Cause.** {_sentence(error.cause)}", f"**Fix.** {_sentence(error.fix)}"]
-    matched = messages(error.pattern)
-    lines.append(f"The message contains {'one of ' if matched[1:] else ''}{', '.join(map(code, matched))}.")
-    source = f"[{text(error.source)}]({error.url})" if error.url else text(error.source)
-    return "\n\n".join([*lines, f"Source, {error.date}: {source}"])
-
-
-def _sentence(plain: str) -> str:
-    return f"{text(plain[0].upper() + plain[1:])}."
+def exit_codes() -> str:
+    return table(("exit code", "means"), ((code(exit_code.value), text(exit_code.meaning)) for exit_code in ExitCode))
 
 
 def instance_types() -> str:
