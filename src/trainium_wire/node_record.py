@@ -49,6 +49,7 @@ class NodeRecord:
         checks: The checks of the verification, and those of the last membership.
         address: Private IPv4 address of the node's first interface; empty if unknown.
         membership: Version of the last membership whose nodes it has tested; empty before the first one.
+        slurm_node: The name of the node in Slurm on AWS PCS, such as `nodes-1`; empty on other clusters.
     """
 
     instance_id: str
@@ -58,6 +59,7 @@ class NodeRecord:
     checks: tuple[CheckRecord, ...] = ()
     address: str = ""
     membership: str = ""
+    slurm_node: str = ""
 
     @property
     def warnings(self) -> str:
@@ -95,6 +97,7 @@ class NodeRecord:
                 ),
                 address=str(raw.get("address", "")),
                 membership=str(raw.get("membership", "")),
+                slurm_node=str(raw.get("slurm_node", "")),
                 time=str(raw["time"]),
             )
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:

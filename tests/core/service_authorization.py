@@ -20,3 +20,9 @@ def known_actions() -> Sequence[str]:
 def arn_format(name: str, kind: str) -> str:
     """The ARN format of a resource type of an action's service, with placeholders such as ${Account}."""
     return _reference()["resources"][name.partition(":")[0]][kind]
+
+
+def dependent_actions(name: str) -> set[str]:
+    """The actions that a request also requires, as far as the reference lists them."""
+    prefix, _, short = name.partition(":")
+    return {*_reference()["actions"].get(prefix, {}).get(short, {}).get("dependent", [])}

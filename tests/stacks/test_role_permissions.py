@@ -19,7 +19,7 @@ from botocore import xform_name
 import trainium_runtime
 from tests.constructs.plans import reserved
 from tests.constructs.synth import Json, Template, as_list, as_text, cluster_template
-from tests.core.service_authorization import arn_format
+from tests.core.service_authorization import arn_format, dependent_actions
 from tests.stacks.other_stacks import other_template
 from trainium_core.permissions.roles import action, handler_actions
 from trainium_runtime.launch_template_version import RESOURCE_TYPE
@@ -111,6 +111,13 @@ def permissions(template: Template) -> Iterator[tuple[str, str, list[str]]]:
             yield role, name, allowed
 
 
+def actions_of_roles(template: Template) -> dict[str, set[str]]:
+    return {
+        role: {name for statement in statements for name in as_list(statement["Action"])}
+        for role, statements in roles(template).items()
+    }
+
+
 @cache
 def overlap(one: str, other: str) -> bool:
     """Whether a text exists that matches both patterns."""
@@ -145,6 +152,29 @@ def test_permission_covers_every_resource_type_of_a_request(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_role_allows_the_dependent_actions_of_its_actions(name: str) -> None:
+    missing = {
+        (role, permitted, needed)
+        for role, actions in actions_of_roles(template_of(name)).items()
+        for permitted in actions
+        if permitted not in NOT_NEEDED
+        for needed in dependent_actions(permitted) - actions - NOT_NEEDED.keys()
+    }
+    assert missing == set()
+
+
+def test_guard_of_slurm_nodes_may_update_a_group_in_a_capacity_block() -> None:
+    guards = [
+        actions
+        for actions in actions_of_roles(template_of("pcs-image")).values()
+        if "pcs:UpdateComputeNodeGroup" in actions
+    ]
+    assert guards
+    for actions in guards:
+        assert actions >= UPDATE_IN_A_CAPACITY_BLOCK | dependent_actions("pcs:UpdateComputeNodeGroup")
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_permission_is_only_on_resources_of_its_action(name: str) -> None:
     for role, permitted, resources in permissions(template_of(name)):
         known = action(permitted)
@@ -159,24 +189,30 @@ ACTION_OF_OPERATION = tomllib.loads((files("trainium_local.permissions") / "acti
 ALWAYS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 """Actions that Lambda itself performs with the role of a function."""
 
+UPDATE_IN_A_CAPACITY_BLOCK = {
+    "ec2:DescribeCapacityBlockStatus",
+    "ec2:DescribeCapacityBlocks",
+    "ec2:DescribeCapacityReservations",
+}
+"""What AWS PCS requires to update a group (AWS PCS User Guide, Capacity Blocks). The reference omits it."""
+
 CHECKED_BY_SERVICES = {
     "handlers.node_group_guard": {
-        "ec2:CreateFleet",
-        "ec2:CreateTags",
-        "ec2:DescribeImages",
+        *dependent_actions("pcs:UpdateComputeNodeGroup"),
+        *UPDATE_IN_A_CAPACITY_BLOCK,
         "ec2:DescribeInstanceTypeOfferings",
-        "ec2:DescribeInstanceTypes",
-        "ec2:DescribeLaunchTemplateVersions",
-        "ec2:DescribeLaunchTemplates",
-        "ec2:DescribeSecurityGroups",
-        "ec2:DescribeSubnets",
-        "ec2:DescribeVpcs",
-        "ec2:RunInstances",
-        "iam:GetInstanceProfile",
-        "iam:PassRole",
     }
 }
 """Permissions that a service checks of its caller: UpdateComputeNodeGroup (AWS PCS User Guide, minimum permissions)."""
+
+NOT_NEEDED = {
+    "cloudformation:ListStacks": "DescribeStacks needs it only without a name (CloudFormation API reference)",
+    "ec2:CreateNetworkInterface": "SageMaker creates the interfaces of jobs without tags (SageMaker, execution roles)",
+    "secretsmanager:GetSecretValue": "AWS PCS reads the key itself: AWSPCSComputeNodePolicy does not allow it",
+    "servicequotas:GetServiceQuota": "it reads other services only for the value that an account uses",
+    "ssm:GetParameters": "launch templates have the ID of an image",
+}
+"""Actions that requests of these roles do not need, or that need none of their dependent actions, with the reason."""
 
 ALSO_NEEDED = {"s3:DeleteObject": {"s3:DeleteObjectVersion"}}
 """Further actions that the same request needs: to delete an object with a version ID."""

@@ -207,6 +207,12 @@ def test_profile_gives_a_task_rank_and_head_address(
     assert (len(count.read_text().splitlines()) if count.exists() else 0) == asked
 
 
+def test_record_has_the_name_of_the_node_in_slurm(tmp_path: Path, aws: AwsStandIn) -> None:
+    outcome = VerifiedNode(tmp_path, PLAN, aws).run("verify", PCS_NODE_ID="nodes-3")
+    assert outcome.record
+    assert outcome.record.slurm_node == "nodes-3"
+
+
 class NodeAfterJob(VerifiedNode):
     """A verified node on which a job has ended."""
 

@@ -10,9 +10,14 @@ from trainium_cdk.fleet.node_records import NodeRecords, allow_reading_records
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.pilot.pilot import add_alarm
+from trainium_core.engines.pcs import slurm_settings
 
 _READING = (
+    "ec2:DescribeCapacityBlockStatus",
+    "ec2:DescribeCapacityBlocks",
+    "ec2:DescribeCapacityReservations",
     "ec2:DescribeImages",
+    "ec2:DescribeInstanceStatus",
     "ec2:DescribeInstanceTypeOfferings",
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeInstances",
@@ -22,17 +27,27 @@ _READING = (
     "ec2:DescribeSubnets",
     "ec2:DescribeVpcs",
 )
-_LAUNCHING = ("ec2:CreateFleet", "ec2:CreateTags", "ec2:RunInstances")
-"""Actions that UpdateComputeNodeGroup requires of its caller (AWS PCS User Guide, minimum permissions)."""
+_LAUNCHING = (
+    "ec2:CreateFleet",
+    "ec2:CreateLaunchTemplate",
+    "ec2:CreateLaunchTemplateVersion",
+    "ec2:CreateTags",
+    "ec2:RunInstances",
+)
+"""Actions that UpdateComputeNodeGroup requires of its caller.
+
+AWS's pages differ, so these are all of the AWS PCS User Guide (minimum permissions; for a group in a Capacity Block,
+"Configure a compute node group to use a Capacity Block") and of the Service Authorization Reference.
+"""
 
 
 class NodeGroupGuard(Construct):
     """A function that bounds the launches of failing nodes in a compute node group.
 
     AWS PCS launches a node again and again while a job waits and the node's lifecycle action fails. Beyond the limit of
-    failures in 24 hours, the function sets the group's maximum to the number of its verified nodes, lowers its minimum
-    to that number if necessary, and publishes a notice with the command that restores both. Until then, jobs that need
-    more nodes stay pending.
+    failures in 24 hours, the function sets the group's maximum to the highest number in the name of a verified node,
+    lowers its minimum to that number if necessary, and publishes a notice with the command that restores both. Until
+    then, jobs that need more nodes stay pending.
     """
 
     def __init__(
@@ -71,6 +86,7 @@ class NodeGroupGuard(Construct):
                 "CLUSTER": cluster_name,
                 "CLUSTER_ID": cluster.attr_id,
                 "GROUP_ID": group.attr_id,
+                "GROUP_NAME": slurm_settings.NODE_GROUP,
                 "FAILURES": str(failures),
                 "NODES": str(nodes),
                 "MIN_NODES": str(min_nodes),

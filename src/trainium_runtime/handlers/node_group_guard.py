@@ -5,7 +5,9 @@ node of the event failed, the function counts the failures in all records and in
 """
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,6 +37,46 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     ).check(event, now=datetime.now(UTC))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """The maximum of a group after a check.
+
+    Attributes:
+        maximum: The maximum now.
+        before: The maximum before the check.
+        verified: The number of each verified node; None if unknown.
+        group: Name of the group.
+    """
+
+    maximum: int
+    before: int
+    verified: Sequence[int | None]
+    group: str
+
+    @property
+    def can_launch(self) -> bool:
+        """Whether AWS PCS can still launch nodes below the maximum."""
+        return len(self.verified) < self.maximum
+
+    @property
+    def sentence(self) -> str:
+        """What the maximum is, why, and what remains to be done."""
+        if not self.can_launch:
+            return (
+                f"The maximum of the compute node group is now {self.maximum}, the number of its verified nodes. "
+                "Jobs that need more nodes wait in the queue."
+            )
+        what = "stays" if self.maximum == self.before else "is now"
+        others = sorted({*range(1, self.maximum + 1)} - {*self.verified})
+        names = "NAMES" if None in self.verified else f"{self.group}-[{','.join(map(str, others))}]"
+        return (
+            f"The maximum of the compute node group {what} {self.maximum}: with a lower one, AWS PCS would terminate "
+            "verified nodes. The other nodes can still be launched, and are billed. `sinfo` on the login node shows "
+            f"them. To prevent their launch, run there: sudo -i scontrol update NodeName={names} State=DOWN "
+            "Reason=failing. This ends the jobs on these nodes."
+        )
+
+
 class FailureLimit:
     """Compares the failures of a group with their limit.
 
@@ -47,9 +89,11 @@ class FailureLimit:
         self._ec2, self._pcs, self._sns = ec2, pcs, sns
 
     def check(self, event: Mapping[str, Any], *, now: datetime) -> None:
-        """Lower the group's maximum to the number of its verified nodes if too many nodes failed within 24 hours.
+        """Lower the group's maximum if too many nodes failed within 24 hours, but keep all verified nodes.
 
-        Does nothing if the node of the event has not failed. Draining nodes count as verified.
+        A maximum of n leaves the Slurm nodes 1 to n: AWS PCS terminates the instances of the others, and their jobs
+        fail. So the maximum becomes the highest number of a verified node. If failed nodes can still be launched, the
+        notice says so. Does nothing if the node of the event has not failed. Draining nodes count as verified.
         """
         instances, records = self._instances(), self._store.records()
         failed = failed_nodes(instances, records)
@@ -62,33 +106,38 @@ class FailureLimit:
         log(failed=node, reason=reason, failures=len(recent), limit=limit)
         if len(recent) <= limit:
             return
-        verified = sum(_is_verified(name, instances, records) for name in instances)
         group = {
             "clusterIdentifier": self._settings["CLUSTER_ID"],
             "computeNodeGroupIdentifier": self._settings["GROUP_ID"],
         }
         bounds = self._pcs.get_compute_node_group(**group)["computeNodeGroup"]["scalingConfiguration"]
-        if bounds["maxInstanceCount"] <= verified:
+        maximum = bounds["maxInstanceCount"]
+        verified = [slurm_number(records[name]) for name in instances if _is_verified(name, instances, records)]
+        lowest = max((number or maximum for number in verified), default=0)
+        if lowest < maximum:
+            scaling = {"minInstanceCount": min(bounds["minInstanceCount"], lowest), "maxInstanceCount": lowest}
+            self._pcs.update_compute_node_group(**group, scalingConfiguration=scaling)
+            log(lowered_to=lowest, before=maximum)
+        elif len(verified) >= maximum:  # none of the group's other nodes can be launched
             return
-        lower = {"minInstanceCount": min(bounds["minInstanceCount"], verified), "maxInstanceCount": verified}
-        self._pcs.update_compute_node_group(**group, scalingConfiguration=lower)
-        log(lowered_to=verified, before=bounds["maxInstanceCount"])
-        self._notify(node, reason, len(recent), verified)
+        name = self._settings["GROUP_NAME"]
+        bound = Bound(maximum=min(lowest, maximum), before=maximum, verified=verified, group=name)
+        self._notify(node, reason, len(recent), bound)
 
-    def _notify(self, node: str, reason: str, recent: int, verified: int) -> None:
+    def _notify(self, node: str, reason: str, recent: int, bound: Bound) -> None:
         settings = self._settings
         again = (
             f"aws pcs update-compute-node-group --cluster-identifier {settings['CLUSTER_ID']} "
             f"--compute-node-group-identifier {settings['GROUP_ID']} --scaling-configuration "
             f"minInstanceCount={settings['MIN_NODES']},maxInstanceCount={settings['NODES']}"
         )
+        subject = f"{settings['CLUSTER']} " + ("still launches" if bound.can_launch else "launches no more") + " nodes"
         self._sns.publish(
             TopicArn=settings["TOPIC"],
-            Subject=f"{settings['CLUSTER']} launches no more nodes"[:_LONGEST_SUBJECT],
+            Subject=subject[:_LONGEST_SUBJECT],
             Message=(
                 f"{recent} nodes failed within 24 hours, one of them, {node}, because: {reason}.\n"
-                f"The maximum of the compute node group is now {verified}, the number of its verified nodes. "
-                f"Jobs that need more nodes wait in the queue.\nOnce the cause is fixed, run: {again}\n"
+                f"{bound.sentence}\nOnce the cause is fixed, run: {again}\n"
                 "These failures count for 24 hours: until then, one more failure lowers the maximum again.\n\n"
                 f"Cluster {settings['CLUSTER']}"
             ),
@@ -122,6 +171,12 @@ def failed_nodes(
         and instance.get("StateReason", {}).get("Code") != _RECLAIMED
     }
     return {**silent, **failures(records)}
+
+
+def slurm_number(stored: StoredRecord) -> int | None:
+    """The number in the name of a Slurm node, such as 1 of `nodes-1`; None if the record has no such name."""
+    number = re.fullmatch(r".*-(\d+)", stored.record.slurm_node)
+    return int(number[1]) if number else None
 
 
 def _is_verified(name: str, instances: Mapping[str, Mapping[str, Any]], records: Mapping[str, StoredRecord]) -> bool:

@@ -3,11 +3,12 @@
 moto does not support AWS PCS, so botocore's model validates the calls.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
+import pytest
 from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ SETTINGS = {
     "CLUSTER": "trn-pilot",
     "CLUSTER_ID": "pcs_cluster1",
     "GROUP_ID": "pcs_group1",
+    "GROUP_NAME": "nodes",
     "FAILURES": "2",
     "NODES": "4",
     "MIN_NODES": "1",
@@ -70,8 +72,9 @@ def _validate(operation: str, parameters: dict[str, Any]) -> None:
     assert not report.has_errors(), report.generate_report()
 
 
-def record(node: str, state: State, *, hours_ago: float = 0) -> StoredRecord:
-    made = NodeRecord(instance_id=node, state=state, time="", reason="no device" if state == "failed" else "")
+def record(node: str, state: State, *, hours_ago: float = 0, slurm_node: str = "") -> StoredRecord:
+    reason = "no device" if state == "failed" else ""
+    made = NodeRecord(instance_id=node, state=state, time="", reason=reason, slurm_node=slurm_node)
     return StoredRecord(record=made, written=NOW - timedelta(hours=hours_ago))
 
 
@@ -110,13 +113,45 @@ def test_failures_within_the_limit_change_nothing() -> None:
 
 def test_failures_beyond_the_limit_lower_the_maximum_to_verified_nodes() -> None:
     aws = Aws([instance("i-good"), instance("i-booting"), instance("i-gone", "terminated")])
-    verified = {node: record(node, "verified") for node in ("i-good", "i-gone")}
+    verified = {
+        "i-good": record("i-good", "verified", slurm_node="nodes-1"),
+        "i-gone": record("i-gone", "verified", slurm_node="nodes-3"),
+    }
     check(aws, {**failures(3), **verified}, record_event("i-2"))
     assert aws.updates == [{"minInstanceCount": 1, "maxInstanceCount": 1}]
     (notice,) = aws.notices
     assert "i-2, because: no device." in notice
+    assert "is now 1, the number of its verified nodes" in notice
     assert "--cluster-identifier pcs_cluster1 --compute-node-group-identifier pcs_group1" in notice
     assert "minInstanceCount=1,maxInstanceCount=4" in notice
+
+
+def test_maximum_keeps_the_highest_verified_node_and_the_notice_lists_the_others() -> None:
+    aws = Aws([instance("i-good"), instance("i-drain")])
+    verified = {
+        "i-good": record("i-good", "verified", slurm_node="nodes-3"),
+        "i-drain": record("i-drain", "draining", slurm_node="nodes-1"),
+    }
+    check(aws, {**failures(3), **verified}, record_event("i-2"))
+    assert aws.updates == [{"minInstanceCount": 1, "maxInstanceCount": 3}]
+    assert "is now 3: with a lower one, AWS PCS would terminate verified nodes" in aws.notices[0]
+    assert "scontrol update NodeName=nodes-[2] State=DOWN" in aws.notices[0]
+
+
+@pytest.mark.parametrize("slurm_node", ["nodes-4", "", "ip-10-0-0-1.ec2.internal"])
+def test_maximum_stays_if_a_lower_one_could_remove_a_verified_node(slurm_node: str) -> None:
+    aws = Aws([instance("i-good")])
+    check(aws, {**failures(3), "i-good": record("i-good", "verified", slurm_node=slurm_node)}, record_event("i-2"))
+    assert aws.updates == []
+    assert "stays 4: with a lower one" in aws.notices[0]
+    assert ("NodeName=nodes-[1,2,3] " in aws.notices[0]) == (slurm_node == "nodes-4")
+
+
+def test_group_with_only_verified_nodes_needs_no_notice() -> None:
+    aws = Aws([instance(f"i-good{number}") for number in range(1, 5)])
+    verified = {f"i-good{n}": record(f"i-good{n}", "verified", slurm_node=f"nodes-{n}") for n in range(1, 5)}
+    check(aws, {**failures(3), **verified}, record_event("i-2"))
+    assert (aws.updates, aws.notices) == ([], [])
 
 
 def test_group_without_verified_nodes_launches_none() -> None:
@@ -162,20 +197,75 @@ def test_reclaimed_node_has_not_failed() -> None:
     assert failed_nodes({"i-1": reclaimed}, {}) == {}
 
 
-@given(
-    states=st.lists(st.sampled_from(["verified", "failed", "draining", None]), max_size=8),
-    ends=st.lists(st.booleans(), min_size=8, max_size=8),
-    maximum=st.integers(0, 8),
-)
-def test_maximum_is_only_lowered_to_the_verified_nodes(
-    states: list[State | None], ends: list[bool], maximum: int
-) -> None:
-    names = [f"i-{number}" for number in range(len(states))]
-    instances = [instance(name, "terminated" if end else "running") for name, end in zip(names, ends, strict=False)]
-    records = {name: record(name, state) for name, state in zip(names, states, strict=True) if state}
-    aws = Aws(instances, maximum=maximum)
-    for name in names:
-        check(aws, records, record_event(name))
-    verified = sum(not end and state in ("verified", "draining") for state, end in zip(states, ends, strict=False))
-    assert aws.updates in ([], [{"minInstanceCount": min(1, verified), "maxInstanceCount": verified}])
-    assert not aws.updates or verified < maximum
+class PcsStandIn(Aws):
+    """A group as the AWS PCS User Guide describes it ("Updating an AWS PCS compute node group").
+
+    A maximum of n leaves the Slurm nodes 1 to n. If it is lowered, the instances of the other nodes are terminated.
+    """
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__([], maximum=nodes)
+        self.records: dict[str, StoredRecord] = {}
+        self.current: dict[int, str] = {}
+        self.lost: list[str] = []
+        self.launched = 0
+
+    def update_compute_node_group(self, **parameters: Any) -> None:
+        super().update_compute_node_group(**parameters)
+        assert self.bounds["minInstanceCount"] <= self.bounds["maxInstanceCount"]
+        for number in sorted(self.current):
+            if number > self.bounds["maxInstanceCount"]:
+                name = self.terminate(number)
+                if name in self.records and self.records[name].record.state != "failed":
+                    self.lost.append(name)
+
+    def launch(self, number: int) -> None:
+        if number not in self.current and number <= self.bounds["maxInstanceCount"]:
+            self.launched += 1
+            self.current[number] = f"i-{self.launched}"
+            self.instances.append(instance(self.current[number]))
+
+    def report(self, number: int, state: State) -> dict[str, Any] | None:
+        """Write the record of a node. Returns its event."""
+        if (name := self.current.get(number)) is None:
+            return None
+        self.records[name] = record(name, state, slurm_node=f"nodes-{number}")
+        return record_event(name)
+
+    def terminate(self, number: int) -> str | None:
+        name = self.current.pop(number, None)
+        for entry in self.instances:
+            if entry["InstanceId"] == name:
+                entry["State"] = {"Name": "terminated"}
+        return name
+
+
+NODES = 5
+STEPS = st.tuples(st.sampled_from(["launch", "verified", "draining", "failed", "lost"]), st.integers(1, NODES))
+
+
+def play(group: PcsStandIn, steps: Iterable[tuple[Any, int]]) -> None:
+    """Let nodes boot, report, and be terminated if they failed or were lost. The guard receives each event."""
+    for kind, number in steps:
+        group.launch(number)
+        if kind in ("verified", "draining", "failed") and (event := group.report(number, kind)):
+            check(group, group.records, event)
+        if kind in ("failed", "lost") and (name := group.terminate(number)):
+            check(group, group.records, termination_event(name))
+
+
+@given(steps=st.lists(STEPS, min_size=4, max_size=40))
+def test_no_sequence_of_failures_terminates_a_verified_node(steps: list[tuple[str, int]]) -> None:
+    group = PcsStandIn(NODES)
+    play(group, steps)
+    assert group.lost == []
+
+
+@given(verified=st.sets(st.integers(1, NODES)))
+def test_failures_beyond_the_limit_end_launches_above_the_highest_verified_node(verified: set[int]) -> None:
+    group = PcsStandIn(NODES)
+    play(group, [("verified", number) for number in verified])
+    others = [number for number in range(1, NODES + 1) if number not in verified]
+    play(group, [("failed", number) for number in others * 4])
+    assert group.bounds["maxInstanceCount"] == (max(verified, default=0) if others else NODES)
+    assert bool(group.notices) == bool(others)

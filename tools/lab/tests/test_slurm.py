@@ -178,7 +178,9 @@ def test_end_command_signals_a_running_job_and_prevents_its_restart(slurm: Slurm
 class NodeGroup:
     """A stand-in for EC2, PCS and SNS that answers the guard's calls from the state of the lab.
 
-    AWS does not document what PCS does with Slurm's nodes beyond a lowered maximum. This stand-in sets them to DOWN.
+    If the maximum is lowered, AWS PCS removes the nodes with higher numbers from Slurm, terminates their instances, and
+    their jobs fail (AWS PCS User Guide, updating a compute node group). This stand-in sets the nodes to DOWN, which
+    ends their jobs, and turns them off.
     """
 
     def __init__(self, slurm: SlurmCluster) -> None:
@@ -204,6 +206,9 @@ class NodeGroup:
 
     def update_compute_node_group(self, *, scalingConfiguration: Mapping[str, int], **_: str) -> None:  # noqa: N803
         self.maximum = scalingConfiguration["maxInstanceCount"]
+        for number in range(self.maximum + 1, MAX_NODES + 1):
+            if f"nodes-{number}" in self._slurm.nodes:
+                self._slurm.cut_power(f"nodes-{number}")
         beyond = f"NodeName=nodes-[{self.maximum + 1}-{MAX_NODES}]"
         self._slurm.controller.execute("scontrol", "update", beyond, "State=DOWN", f"Reason=maximum is {self.maximum}")
 
@@ -218,7 +223,7 @@ def test_failing_launches_end_at_the_limit_and_the_job_waits(slurm: SlurmCluster
     slurm.prepare(lambda _, node: lose_a_device(node))
     group, store = NodeGroup(slurm), NodeStore(slurm.lab.client("s3"), BUCKET, RECORDS_PREFIX)
     earlier = len(failed_nodes({}, store.records()))  # those of other tests
-    names = ("CLUSTER", "CLUSTER_ID", "GROUP_ID", "TOPIC", "MIN_NODES", "NODES")
+    names = ("CLUSTER", "CLUSTER_ID", "GROUP_ID", "TOPIC", "MIN_NODES", "NODES", "GROUP_NAME")
     settings = {**dict.fromkeys(names, ""), "FAILURES": str(earlier)}
     guard = FailureLimit(settings, store=store, ec2=group, pcs=group, sns=group)
     begun, checked = len(slurm.started), len(slurm.terminated)

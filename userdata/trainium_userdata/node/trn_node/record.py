@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ LOG = "var/log/trn-node.log"
 _LOGGER = logging.getLogger("trn_node")
 """Without a handler, as in user data, it writes lines to standard error."""
 
+SLURM_NODE_VARIABLE = "PCS_NODE_ID"
+"""The agent of AWS PCS sets it in lifecycle scripts (AWS PCS User Guide, node lifecycle actions)."""
+
 LOG_BYTES = 1_000_000
 """Only the end of the log is sent, which contains the failure."""
 
@@ -32,6 +36,7 @@ def make(state: str, checks: Sequence[Check], imds: Imds) -> dict[str, Any]:
     problems = [check.problem for check in wrong if check.problem]
     reason = "; ".join(problems or [f"{check.name}: {check.found}" for check in wrong])
     record = {"instance_id": "", "state": state, "reason": reason, "address": "", "membership": ""}
+    record["slurm_node"] = os.environ.get(SLURM_NODE_VARIABLE, "")
     try:
         record["instance_id"] = imds.get("instance-id") or ""
         record["address"] = imds.get("local-ipv4") or ""
