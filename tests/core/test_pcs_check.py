@@ -23,10 +23,10 @@ def of_pcs(account: FakeAccount, **settings: Any) -> Finding:
     return findings(account, **settings)["pcs"]
 
 
-def test_pcs_has_the_checks_of_the_cluster_except_image_and_volumes() -> None:
-    found = findings(FakeAccount())
-    assert {"quota", "offering", "pcs", "network", "limits"} <= found.keys()
-    assert not {"image", "volumes"} & found.keys()
+def test_pcs_has_the_checks_of_the_cluster_except_image() -> None:
+    found = findings(FakeAccount(volume_key="a key"))
+    assert {"quota", "offering", "pcs", "network", "limits", "volumes"} <= found.keys()
+    assert "image" not in found
     assert found["pcs"].outcome == "pass"
 
 
@@ -41,7 +41,14 @@ def test_pcs_that_does_not_answer_is_unknown() -> None:
 
 
 def test_own_image_is_a_warning_because_its_content_is_not_visible() -> None:
-    assert of_pcs(FakeAccount(), **OWN).outcome == "warn"
+    own = replace(IMAGE, owner="123456789012", name="golden")
+    assert of_pcs(FakeAccount(found_image=own), **OWN).outcome == "warn"
+
+
+def test_own_image_that_is_a_neuron_dlami_fails_because_it_lacks_slurm() -> None:
+    finding = of_pcs(FakeAccount(), **OWN)
+    assert finding.outcome == "fail"
+    assert "neither the AWS PCS agent nor Slurm" in finding.found
 
 
 @pytest.mark.parametrize(

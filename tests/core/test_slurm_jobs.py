@@ -43,6 +43,8 @@ class Login:
         fails: The error of all commands, if any.
     """
 
+    is_on_aws = True
+
     def __init__(self) -> None:
         self.queue, self.submitted, self.commands = "", "7\n", list[str]()
         self.fails: Exception | None = None

@@ -76,7 +76,15 @@ def test_slurm_version_closed_to_new_clusters_is_refused_with_its_end() -> None:
         ("budget_action", {"budget_usd": "500", "budget_action": "stop"}),
         ("idle_minutes", {"idle_minutes": "60"}),
         ("ami", {"ami": "/aws/service/neuron/dlami/pytorch-2.9/amazon-linux-2023/latest/image_id"}),
+        ("ami", {"ami": "/our/golden/image"}),
     ],
 )
 def test_setting_that_a_pcs_plan_cannot_have_is_refused(key: str, settings: dict[str, Any]) -> None:
     assert the_problem(stacks="pcs", **settings).key == key
+
+
+@pytest.mark.parametrize(
+    "settings", [{"ami": "/imagebuilder/golden"}, {"ami": "/our/image", "pcs_ami": "ami-12345678"}]
+)
+def test_parameter_that_image_builder_can_read_or_need_not_read_is_accepted(settings: dict[str, str]) -> None:
+    assert plan(**settings).ami == settings["ami"]

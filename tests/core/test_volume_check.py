@@ -1,5 +1,6 @@
 """Whether new volumes are encrypted with a key that Auto Scaling may not be allowed to use."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,11 +15,23 @@ REGION = "us-west-2"
 KEY = f"arn:aws:kms:{REGION}:123456789012:key/0ea3fef3-80a7-4778-9d8c-1c0c6EXAMPLE"
 
 
-def test_customer_managed_key_is_reported_with_the_role_that_needs_it() -> None:
-    finding = finding_of("volumes", FakeAccount(volume_key=KEY))
+@pytest.mark.parametrize(
+    ("settings", "roles"),
+    [
+        ({}, {"AutoScaling"}),
+        ({"stacks": "pcs"}, {"PCS", "ImageBuilder"}),
+        ({"stacks": "pcs", "pcs_ami": "ami-0123456789abcdef0"}, {"PCS"}),
+        ({"stacks": "cluster,pcs"}, {"AutoScaling", "PCS", "ImageBuilder"}),
+    ],
+)
+def test_customer_managed_key_is_reported_with_the_roles_that_need_it(
+    settings: dict[str, str], roles: set[str]
+) -> None:
+    finding = finding_of("volumes", FakeAccount(volume_key=KEY), **settings)
     assert finding.outcome == "warn"
     assert KEY in finding.found
-    assert "AWSServiceRoleForAutoScaling" in finding.fix
+    for text in (finding.found, finding.fix):
+        assert {*re.findall(r"AWSServiceRoleFor(\w+)", text)} == roles
 
 
 @pytest.fixture

@@ -33,14 +33,13 @@ def account(start_account: Callable[[Settings], Account]) -> Account:
     return start_account(Settings(iam="enforced"))
 
 
-AMI = "ami-12c6146b"
 PLAN = ("-c", "trn:stacks=pcs", "-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:region=us-west-2")
-QUEUES = ("-c", "trn:pcs_queues=short:10,long", "-c", f"trn:pcs_ami={AMI}", "-c", "trn:nodes=2")
+QUEUES = ("-c", "trn:pcs_queues=short:10,long", "-c", "trn:nodes=2")
 
 
 @pytest.fixture(scope="module")
 def template() -> Template:
-    return pcs_template(pcs_ami=AMI, pcs_queues=("short:10", "long"), ends="40h", nodes=2)
+    return pcs_template(pcs_queues=("short:10", "long"), ends="40h", nodes=2)
 
 
 @pytest.fixture(scope="module")
@@ -142,8 +141,11 @@ def test_job_waits_in_its_queue_until_it_is_stopped(
     (tmp_path / "train.py").write_text("print('TRN step=1')\n")
     started = run_trn(account, "run", *PLAN, *QUEUES, "--detach", "--queue", "long", "train.py", folder=tmp_path)
     assert started.code == 0, started.printed
+    assert "No code will run" in started.printed
     (job,) = json.loads(run_trn(account, "jobs", *PLAN, *QUEUES, "--json").printed)
     assert (job["engine"], job["status"]) == ("pcs", "queued")
+    shown = run_trn(account, "jobs", *PLAN, *QUEUES, job["job"]["id"])
+    assert "no code runs: the embedded AWS starts no Slurm nodes" in " ".join(shown.printed.split())
     stopped = run_trn(account, "stop", *PLAN, *QUEUES, job["job"]["id"])
     assert "has ended: stopped" in stopped.printed
 

@@ -30,7 +30,7 @@ def check(template: Template, region: str) -> None:
     if unsupported:
         raise ValidationError(
             f"The embedded AWS does not support resources of type [{', '.join(unsupported)}]. "
-            f"Supported are: {', '.join(registry.supported())}"
+            "`trn local status --json` lists the types with an adapter"
         )
     for name, resource in template.resources.items():
         _check_properties(name, resource, region)

@@ -112,11 +112,6 @@ def find(resource_type: str) -> ResourceType | None:
     return _types.get(name) or _other_types().get(name)
 
 
-def supported() -> list[str]:
-    """Return the names of all supported types."""
-    return sorted(_types.keys() | _other_types().keys())
-
-
 def _other_types() -> Mapping[str, ResourceType]:
     return _others[0]() if _others else {}
 

@@ -12,6 +12,8 @@ _SUBMITTED = re.compile(r"base64 -d <<<(\S+).*\bsbatch\b")
 _NAME = re.compile(r"^#SBATCH --job-name=(\S+)", re.MULTILINE)
 _CANCELLED = re.compile(r"^scancel (?:\S+ )*(\d+)$", re.MULTILINE)
 
+_REASON = "no code runs: the embedded AWS starts no Slurm nodes for jobs"
+
 _queues: dict[str, "_Queue"] = {}
 """Queues by the ID of the login node."""
 
@@ -48,6 +50,6 @@ class _Queue:
             every = "--states=all" in command
             rows = enumerate(self._jobs, start=1)
             return "".join(
-                f"{name}|{number}|{state}|Resources\n" for number, (name, state) in rows if every or state == "PENDING"
+                f"{name}|{number}|{state}|{_REASON}\n" for number, (name, state) in rows if every or state == "PENDING"
             )
         return ""

@@ -31,6 +31,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     queue = f"{JOB.id}|7|PENDING|Priority\n"
 
     class Login:
+        is_on_aws = True
+
         def __init__(self, *_: object, **_more: object) -> None: ...
 
         def find(self) -> str:

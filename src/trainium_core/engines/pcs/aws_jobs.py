@@ -148,6 +148,9 @@ class SlurmJobs(StoredJobs):
         return self._slurm_jobs
 
 
+_SIMULATED = "No code will run: requests do not go to AWS, and an emulator starts no Slurm nodes for jobs."
+
+
 def _is_new(state: JobState) -> bool:
     """Whether Slurm may not have the job yet. Jobs are stored in S3 first."""
     at = moment(state.job.submitted_at)
@@ -181,7 +184,8 @@ class PreparedSlurmJob(PreparedStoredJob):
 
     def check(self) -> Sequence[str]:
         self.jobs.login.find()
-        return [*self.left_out_notes(), *self.find_checkpoint()]
+        simulated = () if self.jobs.login.is_on_aws else (_SIMULATED,)
+        return [*simulated, *self.left_out_notes(), *self.find_checkpoint()]
 
     def rows(self) -> Sequence[tuple[str, str]]:
         hour = self.jobs.hourly(JobState(job=self.job, attempts=(), outcome=None))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
 from trainium_runtime.aws_errors import read_errors, write_errors
-from trainium_runtime.aws_service import AwsService
+from trainium_runtime.aws_service import AwsService, is_aws
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
@@ -37,6 +37,10 @@ class AwsLoginNode:
     def __init__(self, account: AwsService, cluster: str, *, pause: Callable[[float], None] = time.sleep) -> None:
         self._account, self._pause = account, pause
         self._tags = {CLUSTER_TAG: cluster, "Name": f"{cluster}-login"}
+
+    @property
+    def is_on_aws(self) -> bool:
+        return is_aws(self._account.client("ssm").meta.endpoint_url)
 
     def run(self, command: str) -> str:
         """The standard output of a bash command, which runs as root for at most 60 seconds.

@@ -42,6 +42,11 @@ def _image(plan: Plan, account: AwsAccount) -> Iterator[CheckResult]:
         yield CheckResult(outcome="fail", found=found, fix=f"set {key} to another image")
         return
     problems = [*_problems(plan, image, key)]
+    dlami = facts()["neuron_images"]
+    if own and image.owner == dlami["owner"] and image.name.startswith(dlami["name_prefix"]):
+        found = f"{own} is {image.name}, which has neither the AWS PCS agent nor Slurm"
+        fix = f"set trn:ami to {own} and remove trn:pcs_ami: the deployment then adds both to this image"
+        problems.append(CheckResult(outcome="fail", found=found, fix=fix))
     yield from problems
     if own and not problems:
         oldest = facts()["pcs"]["oldest_agent"]

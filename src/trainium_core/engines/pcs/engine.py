@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 class Pcs(Engine):
     key = "pcs"
-    shared_checks = ("quota", "offering", "reservation", "placement", "lustre", "efs")
+    shared_checks = ("quota", "offering", "reservation", "placement", "volumes", "lustre", "efs")
     can_sleep = False
     has_parallel_jobs = True
 

@@ -114,6 +114,16 @@ def image_recipe_requires_ubuntu(plan: PlanValues) -> Iterator[Problem]:
         )
 
 
+@rule("stacks", "ami", "pcs_ami")
+def image_builder_can_read_the_parameter(plan: PlanValues) -> Iterator[Problem]:
+    readable: list[str] = _PCS["image_builder"]["parameters"]
+    unreadable = plan.ami is not None and plan.ami.startswith("/") and not plan.ami.startswith(tuple(readable))
+    if "pcs" in plan.stacks and plan.pcs.image is None and unreadable:
+        allowed = f"the ID of an image, or a parameter below {' or '.join(readable)}, {_STACK}"
+        fix = "set it to the ID of the image: EC2 Image Builder cannot read other parameters"
+        yield Problem(key="ami", got=plan.ami, allowed=allowed, fix=fix)
+
+
 @rule("stacks", "egress", "vpc_id")
 def pcs_requires_its_api(plan: PlanValues) -> Iterator[Problem]:
     if "pcs" in plan.stacks and plan.network.effective_egress == "none":
