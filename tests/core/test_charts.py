@@ -1,17 +1,17 @@
 """Charts of a report: any numbers can be drawn within the picture, with their data beside them."""
 
 import re
+from itertools import pairwise
 from xml.etree.ElementTree import fromstring
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_core.evidence.charts import ChartLine, Dot, curve, dots, stacked
+from trainium_core.evidence.charts import WIDTH, ChartLine, Range, curve, ranges
 from trainium_core.evidence.numbers import number
 
 ANY = st.floats(allow_nan=False, allow_infinity=False)
-POSITIVE = st.floats(0, allow_nan=False, allow_infinity=False)
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), max_size=60)
 
 
@@ -27,22 +27,26 @@ def assert_inside(svg: str) -> None:
             assert 0 <= float(pair[1]) <= height
 
 
-@given(rows=st.lists(st.tuples(NAMES, ANY, ANY, ANY), min_size=1, max_size=5), limit=st.none() | ANY)
-def test_any_values_can_be_drawn_as_dots(rows: list[tuple[str, float, float, float]], limit: float | None) -> None:
-    given_rows = [Dot(label=name, value=a, low=b, high=c) for name, a, b, c in rows]
-    chart = dots("t", "s", given_rows, limit=limit)
+@given(rows=st.lists(st.tuples(NAMES, ANY, ANY, NAMES), min_size=1, max_size=5), base=ANY)
+def test_any_ranges_can_be_drawn(rows: list[tuple[str, float, float, str]], base: float) -> None:
+    given_rows = [Range(label=name, low=low, high=high, text=text) for name, low, high, text in rows]
+    chart = ranges("t", "USD", given_rows, base)
     assert_inside(chart.svg)
     assert [row[0] for row in chart.rows] == [name for name, *_ in rows]
 
 
-def test_vertical_lines_do_not_cross_the_labels() -> None:
-    rows = [Dot(label="a side with a long name", value=2.0, low=1.0, high=3.0)] * 3
-    drawn = fromstring(dots("t", "s", rows, limit=1.5).svg)
-    attributes = [element.attrib for element in drawn.iter()]
-    labels = [float(label["y"]) for label in attributes if label.get("class") in ("label", "value")]
-    lines = [line for line in attributes if line.get("class") in ("grid", "limit")]
-    assert lines
-    assert not [y for y in labels for line in lines if float(line["y1"]) < y < float(line["y2"])]
+@given(points=st.lists(st.tuples(ANY, ANY), min_size=2, max_size=9))
+def test_labels_of_ticks_do_not_overlap(points: list[tuple[float, float]]) -> None:
+    drawn = fromstring(curve("t", "step", "loss", [ChartLine(label="l", points=points)]).svg)
+    ticks = [element for element in drawn.iter() if element.attrib.get("class") == "tick"]
+    ends = sorted(
+        (float(tick.attrib["x"]) - 3.5 * len(tick.text or ""), float(tick.attrib["x"]) + 3.5 * len(tick.text or ""))
+        for tick in ticks
+        if tick.attrib["text-anchor"] == "middle"
+    )
+    assert all(right < left for (_, right), (left, _) in pairwise(ends))
+    assert ends[0][0] >= 0
+    assert ends[-1][1] <= WIDTH
 
 
 @given(points=st.lists(st.lists(st.tuples(ANY, ANY), min_size=1, max_size=9), min_size=1, max_size=3))
@@ -50,11 +54,6 @@ def test_any_points_can_be_drawn_as_lines(points: list[list[tuple[float, float]]
     chart = curve("t", "step", "loss", [ChartLine(label=f"l{at}", points=line) for at, line in enumerate(points)])
     assert_inside(chart.svg)
     assert len(chart.rows) == len(points)
-
-
-@given(rows=st.dictionaries(NAMES, st.dictionaries(NAMES, POSITIVE, min_size=1, max_size=4), min_size=1, max_size=4))
-def test_any_parts_can_be_stacked(rows: dict[str, dict[str, float]]) -> None:
-    assert_inside(stacked("t", "s", rows).svg)
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,9 @@ def test_equal_conditions_are_comparable() -> None:
     assert {"model", "seq", "steps", "precision", "price basis"} <= {*comparison.equal}
 
 
-COMPARED = [field.name for field in fields(BenchWorkload) if field.name not in ("command", "parallelism", "tuned")]
+COMPARED = [
+    field.name for field in fields(BenchWorkload) if field.name not in ("command", "parallelism", "precision", "tuned")
+]
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -224,8 +226,13 @@ def test_field_unstated_on_both_sides_prevents_comparison(name: str) -> None:
 
 def test_precisions_of_one_class_are_comparable() -> None:
     assert comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, precision="float16")).comparable
-    assert comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, precision="fp8")).different == (
-        "precision (16 bits against fp8)",
+
+
+def test_own_precision_and_tuning_are_compared_as_the_best_of_each_side() -> None:
+    comparison = comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, precision="fp8", tuned=False))
+    assert comparison.comparable
+    assert comparison.verdict == (
+        "comparable as the best of each side: precision (bf16 against fp8), tuned (yes against no)"
     )
 
 

@@ -35,6 +35,7 @@ from trainium_core.evidence.gates import (
 from trainium_core.evidence.metric import Metric, unknown
 from trainium_core.evidence.record import LAB, TRAINIUM, Comparability, Record, RecordedRun, Tool, record_text
 from trainium_core.evidence.report import arrange, as_html
+from trainium_core.evidence.summary import KeyResult, key_results
 from trainium_core.evidence.tco import tco, tco_records
 from trainium_core.evidence.tco_file import read_tco_file
 from trainium_core.facts import DATA
@@ -63,7 +64,8 @@ GOOD = replace(
     fidelity=(fidelity(MET),),
     inputs=(),
     runs=tuple(
-        RecordedRun(phases={"compile_cold": 30.0, "step": 60.0}, loss=((1.0, 4.0), (2.0, 3.0))) for _ in range(3)
+        RecordedRun(phases={"compile_cold": 30.0, "step": 60.0}, loss=((1.0, 4.0), (2.0, 3.0)), step_seconds=(0.5, 0.6))
+        for _ in range(3)
     ),
 )
 GPU = replace(GPU_SIDE, gates=(), inputs=())
@@ -173,7 +175,7 @@ def test_changed_file_of_gates_prevents_go() -> None:
 
 
 class Parsed(HTMLParser):
-    """Elements of a page, and its rows of figures with the words in them."""
+    """Elements of a page, and its rows and cells of figures with the words in them, of a cell after its label."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -190,10 +192,13 @@ class Parsed(HTMLParser):
         self.attributes |= {name for name, _ in attrs}
         if tag == "tr":
             self._side, self._row = dict(attrs).get("data-side"), []
+        elif tag == "td" and "data-side" in dict(attrs):
+            self._side, self._row = dict(attrs)["data-side"], [f"{dict(attrs)['data-label']}:"]
 
     def handle_endtag(self, tag: str) -> None:
-        if tag == "tr" and self._side is not None:
+        if (tag == "tr" or (tag == "td" and self._row[:1] and self._row[0].endswith(":"))) and self._side is not None:
             self.figures.append((self._side, " ".join(self._row)))
+            self._side = None
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
@@ -293,7 +298,8 @@ def test_only_comparable_records_share_an_axis(rows: list[Any]) -> None:
     year = [replace(record, kind="tco", id=f"tco-{record.id}", metrics=YEAR, gates=()) for record in records]
     seqs |= {f"({record.id})": record.workload.seq for record in year}
     charts = arrange(evidence(*records, *year)).charts
-    assert all(charts[section] for section in ("Performance", "Results", "Cost"))
+    assert charts["Performance"]
+    assert charts["Results"]
     for chart in (chart for section in charts.values() for chart in section):
         named = {seq for row in chart.rows for record_id, seq in seqs.items() if record_id in row[0]}
         assert len(named) <= 1
@@ -327,14 +333,76 @@ def test_observed_job_without_a_side_is_not_read() -> None:
     assert "assess.json" in pilot.not_read
 
 
-def test_ratio_of_a_record_is_shown_with_its_interval_or_its_reason() -> None:
+def test_ratio_of_a_record_is_shown_with_its_interval() -> None:
     ratio = Metric(value=0.85, unit="ratio", low=0.8, high=0.9, level=0.95, method="bootstrap", origin="derived")
-    none = unknown("ratio", "not comparable: price basis (on-demand against spot)")
-    ratios = {"tokens_per_second": ratio, "usd_per_million_tokens_paid": none}
+    ratios = {"tokens_per_second": ratio}
     compared = Comparability(against="lm-p5", equal=(), different=(), comparable=True, ratios=ratios)
-    rows = [" ".join(row.split()) for _, row in Parsed(page(evidence(replace(GOOD, comparable=(compared,))))).figures]
-    assert any("tokens per second Trainium lm-trn2 lm-p5 0.85 0.8 to 0.9 (95%)" in row for row in rows)
-    assert any("none not comparable: price basis" in row for row in rows)
+    shown = " ".join(" ".join(Parsed(page(evidence(replace(GOOD, comparable=(compared,)), GPU))).words).split())
+    cells = "10 9 to 11 (95%), n 3 10 9 to 11 (95%), n 3 0.85 0.8 to 0.9 (95%)"
+    assert f"Ratio to lm-p5 tokens per second tokens/s {cells}" in shown
+
+
+def key_result(pilot: Evidence, title: str) -> KeyResult:
+    return next(result for result in key_results(pilot) if result.title.startswith(title))
+
+
+def test_first_screen_has_cost_and_throughput_beside_the_gpu() -> None:
+    cost = Metric(value=0.33, unit="USD per million tokens", n=3, origin="derived", method="x", low=0.3, high=0.4)
+    ratio = Metric(value=0.48, unit="ratio", low=0.46, high=0.51, level=0.95, method="x", origin="derived")
+    none = unknown("ratio", "not comparable: price basis (on-demand against spot)")
+    paid, listed = "usd_per_million_tokens_paid", "usd_per_million_tokens_list"
+    costs = {paid: cost, listed: replace(cost, value=0.35), "usd_per_million_requests_paid": replace(cost, value=0.31)}
+
+    def beside(**ratios: Metric) -> Evidence:
+        compared = Comparability(against="lm-p5", equal=(), different=(), comparable=True, ratios=ratios)
+        return evidence(
+            replace(GOOD, metrics={**GOOD.metrics, **costs}, comparable=(compared,)),
+            replace(GPU, metrics={**GPU.metrics, **costs}),
+        )
+
+    result = key_result(beside(**{paid: ratio, listed: ratio}), "Cost per million tokens")
+    assert (result.title, result.text) == ("Cost per million tokens, as paid", "48 % of the GPU")
+    assert result.details[0] == "46 % to 51 % (95% interval)"
+    assert "Trainium: 0.33 USD, 0.3 to 0.4 (range), on-demand" in result.details
+    result = key_result(beside(**{paid: none, listed: ratio}), "Cost per million tokens")
+    assert (result.title, result.text) == ("Cost per million tokens, list price", "48 % of the GPU")
+    assert key_result(beside(), "Cost per million requests").text == "0.31 USD"
+    assert "no ratio: not comparable: price basis (on-demand against spot)" in key_result(
+        beside(tokens_per_second=none), "Tokens per second"
+    ).details  # fmt: skip
+
+
+def test_first_screen_has_saving_break_even_contract_and_runs() -> None:
+    assert re.fullmatch(r"[\d,]+ USD", key_result(WHOLE, "Saving").text)
+    assert "(range)" in key_result(WHOLE, "Saving").details[0]
+    assert key_result(WHOLE, "Break-even").text.startswith("after ")
+    assert key_result(WHOLE, "Contract").text == "6 of 6 open"
+    failed = replace(GOOD, runs=(*GOOD.runs, RecordedRun(job="lm-9", excluded="the job did not succeed: exit code 1")))
+    runs = key_result(evidence(failed), "Runs")
+    assert (runs.text, runs.details) == ("3 counted, 1 not", ("lm-9: the job did not succeed: exit code 1",))
+
+
+def test_first_screen_without_records_says_what_is_missing() -> None:
+    results = {result.title: result.text for result in key_results(evidence())}
+    assert results == {
+        "Cost per million tokens": "not measured",
+        "Tokens per second": "not measured",
+        "Saving in twelve months": "unknown",
+        "Break-even": "unknown",
+        "Contract": "6 of 6 open",
+        "Runs on Trainium": "none",
+    }
+
+
+def test_money_comes_before_findings_in_the_code() -> None:
+    assert re.findall("<h2>(.*?)</h2>", page(WHOLE))[:6] == [
+        "Cost",
+        "Performance",
+        "Results: gates and tolerances",
+        "Contract",
+        "Six steps",
+        "Findings in the code",
+    ]
 
 
 def test_answers_about_the_contract_are_shown() -> None:
@@ -359,11 +427,8 @@ def test_reasons_and_warnings_are_on_the_page() -> None:
 
 def test_twelve_months_show_lines_sensitivity_and_break_even() -> None:
     report = arrange(WHOLE)
-    assert [chart.title for chart in report.charts["Cost"]] == [
-        "twelve months, known lines",
-        "sensitivity of the saving",
-    ]
-    (sensitivity,) = [chart for chart in report.charts["Cost"] if "sensitivity" in chart.title]
+    (sensitivity,) = report.charts["Cost"]
+    assert sensitivity.title == "sensitivity of the saving, USD"
     assert any(row[:3] == ("trn: engineering days", "15", "60 days") for row in sensitivity.rows)
     assert "Break-even" in page(WHOLE)
     assert re.search(r"Saving of Trainium</dt><dd>[\d,]+ USD, [\d,]+ to [\d,]+ \(range\)", page(WHOLE))

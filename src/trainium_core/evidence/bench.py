@@ -209,6 +209,7 @@ def side_record(
         steps=file.steps,
         warmup=warmup_rule(file.warmup_steps),
         tuned=side.tuned,
+        precision=side.precision or file.workload.precision,
         parallelism=side.parallelism,
     )
     imported = [note for run in runs for result in run.imported for note in result.warnings]

@@ -14,7 +14,7 @@ from trainium_core.evidence.toml_file import TomlFileError, TomlReader, is_numbe
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 
 _KEYS = ("name", "steps", "warmup_steps", "seeds", "workload", "sides", "gates", "fidelity")
-_SIDE_KEYS = ("job", "plan", "tuned", "parallelism", "accelerators_used", "results", "recovery")
+_SIDE_KEYS = ("job", "plan", "tuned", "precision", "parallelism", "accelerators_used", "results", "recovery")
 _FIDELITY_KEYS = ("reference", "loss_limit", "scores")
 _WORKLOAD_KEYS = tuple(
     field.name
@@ -36,6 +36,7 @@ class BenchSide:
         job: The job file.
         plan: The cdk.json of the side's cluster. None: the plan that the command is run with.
         tuned: Whether the batch size was tuned for this side. None: not stated.
+        precision: The precision of this side. None: that of the workload.
         parallelism: How the model is distributed.
         used: How many accelerators the job uses. None: all accelerators of its nodes if torchrun starts the job, else
             unknown.
@@ -47,6 +48,7 @@ class BenchSide:
     job: Path
     plan: Path | None = None
     tuned: bool | None = None
+    precision: str | None = None
     parallelism: str | None = None
     used: int | None = None
     results: tuple[str, ...] = ()
@@ -172,6 +174,7 @@ class _Reading(TomlReader):
             job=self._path(table, "job", place, required=True) or self._folder,
             plan=self._path(table, "plan", place),
             tuned=self._yes_no(table, "tuned", place),
+            precision=self.text(table, "precision", place),
             parallelism=self.text(table, "parallelism", place),
             used=self._whole(table, "accelerators_used", place, least=0),
             results=tuple(results or ()),

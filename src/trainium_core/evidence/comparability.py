@@ -33,7 +33,23 @@ def comparable(a: Record, b: Record, *, of_cost: bool = True) -> Comparability:
             different.append(f"{name} ({problem})")
         else:
             equal.append(name)
-    return Comparability(against=b.id, equal=tuple(equal), different=tuple(different), comparable=not different)
+    return Comparability(
+        against=b.id,
+        equal=tuple(equal),
+        different=tuple(different),
+        comparable=not different,
+        best_of_each=tuple(_own_choices(a, b)),
+    )
+
+
+def _own_choices(a: Record, b: Record) -> Iterator[str]:
+    """What each side states and chooses for itself, if it differs."""
+    precisions = [_precision_class(record.workload.precision) for record in (a, b)]
+    if None not in precisions and precisions[0] != precisions[1]:
+        yield f"precision ({a.workload.precision} against {b.workload.precision})"
+    tuned = [record.workload.tuned for record in (a, b)]
+    if None not in tuned and tuned[0] != tuned[1]:
+        yield f"tuned ({' against '.join('yes' if is_tuned else 'no' for is_tuned in tuned)})"
 
 
 def _conditions(a: Record, b: Record, *, of_cost: bool) -> Iterator[tuple[str, str]]:
@@ -46,10 +62,9 @@ def _conditions(a: Record, b: Record, *, of_cost: bool) -> Iterator[tuple[str, s
         of_a, of_b = getattr(a.workload, name), getattr(b.workload, name)
         if (of_a, of_b) != (None, None):
             yield name, _difference(of_a, of_b)
-    classes = [_precision_class(record.workload.precision) for record in (a, b)]
-    yield "precision", _difference(*classes)
-    unstated = [record.id for record in (a, b) if record.workload.tuned is None]
-    yield "tuned", f"not stated by {', '.join(unstated)}" if unstated else ""
+    for name in ("precision", "tuned"):
+        unstated = [record.id for record in (a, b) if getattr(record.workload, name) is None]
+        yield name, f"not stated by {', '.join(unstated)}" if unstated else ""
     unstated = [record.id for record in (a, b) if record.hardware.used is None or record.hardware.accelerators is None]
     yield "accelerators used", f"not stated by {', '.join(unstated)}" if unstated else ""
     if of_cost:

@@ -35,13 +35,7 @@ class Figure:
         return RECOVERY if any(word in self.name for word in _RECOVERING) else PERFORMANCE
 
     @property
-    def text(self) -> str:
-        if self.metric.value is None:
-            return "unknown"
-        return f"{number(self.metric.value)} {self.metric.unit}".rstrip()
-
-    @property
-    def ratio(self) -> str:
+    def short(self) -> str:
         """The value without its unit, or "none" if it is unknown; `basis` then has the reason."""
         return "none" if self.metric.value is None else number(self.metric.value)
 

@@ -150,6 +150,8 @@ class Comparability:
         different: Each condition that is not met, with both values or another reason. The price basis matters for cost
             only, so a record states it only in the reason of a ratio without a value.
         comparable: Whether all conditions are met.
+        best_of_each: What each side chose for itself and what differs, such as the precision. Such records are
+            comparable as the best of each side.
         ratios: The metrics of this record divided by those of the other, by name.
     """
 
@@ -157,12 +159,16 @@ class Comparability:
     equal: tuple[str, ...]
     different: tuple[str, ...]
     comparable: bool
+    best_of_each: tuple[str, ...] = ()
     ratios: Mapping[str, Metric] = field(default_factory=dict[str, Metric])
 
     @property
     def verdict(self) -> str:
-        """`comparable`, or `not comparable` with the differences, for people."""
-        return f"not comparable: {', '.join(self.different)}" if self.different else "comparable"
+        """`comparable`, also as the best of each side, or `not comparable`, with the differences, for people."""
+        if self.different:
+            return f"not comparable: {', '.join(self.different)}"
+        own = ", ".join(self.best_of_each)
+        return f"comparable as the best of each side: {own}" if own else "comparable"
 
 
 @dataclass(frozen=True, kw_only=True)

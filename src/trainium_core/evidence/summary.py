@@ -1,0 +1,191 @@
+"""The first lines of a report: what Trainium costs and does beside the GPU, what it saves, and what is open."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from trainium_core.evidence.bench import TOKENS_PER_SECOND
+from trainium_core.evidence.figures import interval_text
+from trainium_core.evidence.folder import Evidence, questions
+from trainium_core.evidence.metric import Metric
+from trainium_core.evidence.numbers import number, words
+from trainium_core.evidence.record import BENCH, GPU, LAB, TCO, TRAINIUM, Record
+from trainium_core.evidence.tco import BREAK_EVEN, SAVING
+from trainium_core.facts import facts
+from trainium_core.plurals import count
+
+_COST = "usd_per_million_"
+_NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyResult:
+    """The answer to a question of the first screen.
+
+    Attributes:
+        text: The answer in a few words.
+        details: The numbers behind it, with their intervals, or why there is no answer.
+    """
+
+    title: str
+    text: str
+    details: tuple[str, ...] = ()
+
+
+def key_results(evidence: Evidence) -> Sequence[KeyResult]:
+    """The answers, from the newest record of Trainium and the newest one of a GPU with the same workload."""
+    records = list(evidence.records.values())
+    ours = _newest(record for record in records if record.kind == BENCH and record.side == TRAINIUM)
+    theirs = None
+    if ours is not None:
+        of_workload = (record for record in records if record.workload.name == ours.workload.name)
+        theirs = _newest(record for record in of_workload if record.kind == BENCH and record.side == GPU)
+    return (
+        *_costs(ours, theirs),
+        _throughput(ours, theirs),
+        *_year(_newest(record for record in records if record.kind == TCO and record.side == TRAINIUM)),
+        _contract(evidence),
+        _runs(records),
+    )
+
+
+def _newest(records: Iterator[Record]) -> Record | None:
+    return max(records, key=lambda record: record.made, default=None)
+
+
+def _costs(ours: Record | None, theirs: Record | None) -> Iterator[KeyResult]:
+    """The cost of each kind of work, such as a million tokens; of several files of other tools, the lowest."""
+    metrics: Mapping[str, Metric] = ours.metrics if ours else {}
+    work = dict.fromkeys(
+        name.partition(_COST)[2].rpartition("_")[0]
+        for name, metric in metrics.items()
+        if _COST in name and metric.value
+    )
+    for kind in work or ("tokens",):
+        names = [name for name in metrics if name.endswith((f"{_COST}{kind}_paid", f"{_COST}{kind}_list"))]
+        paid = [name for name in names if name.endswith("_paid")]
+        ratios = {name: _ratio(ours, theirs, name) for name in names}
+        with_ratio = [name for name in (*paid, *names) if _is_known(ratios[name])]
+        candidates = [name for name in with_ratio or paid or names if _is_known(metrics[name])]
+        title = f"Cost per million {kind.replace('_', ' ')}"
+        if not candidates:
+            why = next((metrics[name].why_null for name in names if metrics[name].why_null), None)
+            yield KeyResult(title=title, text=_NOT_MEASURED, details=(why or _no_trainium(ours),))
+            continue
+        basis = candidates[0].rpartition("_")[2]
+        same_basis = [name for name in candidates if name.endswith(basis)]
+        name = min(same_basis, key=lambda name: metrics[name].value or 0.0)
+        title += ", list price" if basis == "list" else ", as paid"
+        yield _compared(title, ours, theirs, name, name.partition(_COST)[0].removesuffix("."))
+
+
+def _throughput(ours: Record | None, theirs: Record | None) -> KeyResult:
+    metrics: Mapping[str, Metric] = ours.metrics if ours else {}
+    rates = [name for name in metrics if name.endswith("_per_second")]
+    name = TOKENS_PER_SECOND if TOKENS_PER_SECOND in rates or not rates else rates[0]
+    title = words(name).capitalize()
+    if name not in metrics or metrics[name].value is None:
+        why = metrics[name].why_null if name in metrics else None
+        return KeyResult(title=title, text=_NOT_MEASURED, details=(why or _no_trainium(ours),))
+    return _compared(title, ours, theirs, name)
+
+
+def _no_trainium(ours: Record | None) -> str:
+    return "no record of Trainium" if ours is None else "no price or rate in the record"
+
+
+def _is_known(metric: Metric | None) -> bool:
+    return metric is not None and metric.value is not None
+
+
+def _ratio(ours: Record | None, theirs: Record | None, name: str) -> Metric | None:
+    if ours is None or theirs is None:
+        return None
+    return next((compared.ratios.get(name) for compared in ours.comparable if compared.against == theirs.id), None)
+
+
+def _compared(title: str, ours: Record | None, theirs: Record | None, name: str, source: str = "") -> KeyResult:
+    """The value of Trainium; with a known ratio, its share of the GPU's."""
+    assert ours is not None, "a record of Trainium has the metric"
+    metric, ratio = ours.metrics[name], _ratio(ours, theirs, name)
+    text = _amount(metric)
+    details = [source] if source else []
+    if ratio is not None and ratio.value is not None:
+        text = f"{_percent(ratio.value)} of the GPU"
+        if ratio.low is not None and ratio.high is not None and ratio.level is not None:
+            details.append(f"{_percent(ratio.low)} to {_percent(ratio.high)} ({ratio.level:.0%} interval)")
+    details.append(f"Trainium: {_detail(ours, name)}")
+    details.append(f"GPU: {_detail(theirs, name)}")
+    if theirs is not None and not _is_known(ratio):
+        details.append(f"no ratio: {(ratio.why_null if ratio else None) or 'the record states none'}")
+    return KeyResult(title=title, text=text, details=tuple(details))
+
+
+def _amount(metric: Metric) -> str:
+    return f"{number(metric.value or 0.0)} {'USD' if metric.unit.startswith('USD') else metric.unit}"
+
+
+def _detail(record: Record | None, name: str) -> str:
+    """The value with its interval and, of a cost, the purchase option."""
+    if record is None:
+        return "no record"
+    metric = record.metrics.get(name)
+    if metric is None or metric.value is None:
+        return _NOT_MEASURED
+    option = record.hardware.purchase if _COST in name and name.endswith("_paid") else None
+    return ", ".join(filter(None, (_amount(metric), interval_text(metric), option)))
+
+
+def _percent(share: float) -> str:
+    return f"{number(round(share * 100, 1))} %"
+
+
+def _year(record: Record | None) -> Iterator[KeyResult]:
+    """Saving and break-even of `trn tco`."""
+    metrics: Mapping[str, Metric] = record.metrics if record else {}
+    saving, even = metrics.get(SAVING), metrics.get(BREAK_EVEN)
+    title = "Saving in twelve months"
+    if saving is None or saving.value is None:
+        why = (saving.why_null if saving else None) or "no record of trn tco"
+        yield KeyResult(title=title, text="unknown", details=(why,))
+    else:
+        amount = f"{number(abs(saving.value))} USD"
+        interval = interval_text(saving)
+        _, separator, options = (saving.method or "").partition("purchase options: ")
+        details = (interval or saving.why_null or "no range", *([options] if separator else []))
+        yield KeyResult(title=title, text=amount if saving.value >= 0 else f"none: {amount} more", details=details)
+    if even is None or even.value is None:
+        text, _, why = ((even.why_null if even else None) or "unknown").partition(": ")
+        text = text if text in ("never", "none") else "unknown"
+        yield KeyResult(title="Break-even", text=text, details=(why,) if why else ())
+    else:
+        details = ("of work, after which the port has paid off",)
+        yield KeyResult(title="Break-even", text=f"after {number(even.value)} h", details=details)
+
+
+def _contract(evidence: Evidence) -> KeyResult:
+    unanswered = [row["title"] for key, row in questions().items() if key not in evidence.answers]
+    total = len(questions())
+    text = f"{len(unanswered)} of {total} open"
+    return KeyResult(title="Contract", text=text, details=(", ".join(unanswered).capitalize(),) if unanswered else ())
+
+
+def _runs(records: Sequence[Record]) -> KeyResult:
+    runs = [run for record in records if record.kind == BENCH and record.side == TRAINIUM for run in record.runs]
+    excluded = [run for run in runs if run.excluded]
+    of_lab = sum(record.side == LAB for record in records)
+    details = [f"{run.job or 'a run'}: {run.excluded}" for run in excluded[:2]]
+    if len(excluded) > len(details):
+        details.append(f"{len(excluded) - len(details)} more below")
+    if of_lab and not runs:
+        details.append(f"{count(of_lab, 'record')} of the lab, which has no accelerators")
+    text = f"{len(runs) - len(excluded)} counted" if runs else "none"
+    text += f", {len(excluded)} not" if excluded else ""
+    return KeyResult(title="Runs on Trainium", text=text, details=tuple(details))
+
+
+def aws_claim(results: Sequence[KeyResult]) -> str:
+    """AWS's own statement on price performance beside the measured cost."""
+    claim = facts()["price_performance_claim"]
+    cost = next(result for result in results if result.title.startswith("Cost"))
+    measured = f"{cost.title}, measured here: {cost.text}"
+    return f"{measured}. AWS states {claim['text']} ({claim['source']}, {claim['date']})."
