@@ -341,17 +341,6 @@ def test_ratio_of_a_record_is_shown_with_its_interval() -> None:
     assert f"Ratio to lm-p5 tokens per second tokens/s {cells}" in shown
 
 
-def test_money_comes_before_findings_in_the_code() -> None:
-    assert re.findall("<h2>(.*?)</h2>", page(WHOLE))[:6] == [
-        "Cost",
-        "Performance",
-        "Results: gates and tolerances",
-        "Contract",
-        "Six steps",
-        "Findings in the code",
-    ]
-
-
 def test_answers_about_the_contract_are_shown() -> None:
     answer = b'[capacity]\nanswer = "Capacity Blocks"\nwho = "buyer"\ndate = 2026-11-20\n'
     shown = page(evidence(GOOD, contract_toml=answer))

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from tests.core.test_pilot_report import GOOD, GPU, WHOLE, evidence
+from tests.core.test_pilot_report import GOOD, GPU, WHOLE, evidence, page
 from trainium_core.evidence.folder import Evidence
 from trainium_core.evidence.metric import Metric, unknown
 from trainium_core.evidence.record import Comparability, RecordedRun
@@ -60,3 +60,14 @@ def test_first_screen_without_records_says_what_is_missing() -> None:
         "Contract": "6 of 6 open",
         "Runs on Trainium": "none",
     }
+
+
+def test_money_comes_before_findings_in_the_code() -> None:
+    assert re.findall("<h2>(.*?)</h2>", page(WHOLE))[:6] == [
+        "Cost",
+        "Performance",
+        "Results: gates and tolerances",
+        "Contract",
+        "Six steps",
+        "Findings in the code",
+    ]

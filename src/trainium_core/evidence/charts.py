@@ -180,12 +180,12 @@ def _ticks_below(svg: Element, scale: _Scale, y: float) -> None:
 
 def _fitting_labels(scale: _Scale) -> Iterator[tuple[float, float, str]]:
     """Each tick whose label fits, with the coordinate and the anchor of the label."""
-    taken = -_GAP
+    taken, free = -_GAP, WIDTH + _GAP
     for tick in (scale.ticks[0], *scale.ticks[-1:0:-1]):
         half = len(number(tick)) * _CHARACTER / 2
         middle = min(max(scale.at(tick), half), WIDTH - half)
         if tick == scale.ticks[0]:
-            taken, free = middle + half, WIDTH + _GAP
+            taken = middle + half
         elif middle - half - taken < _GAP or free - middle - half < _GAP:
             continue
         else:
