@@ -136,3 +136,57 @@ def test_rule_is_reported_once_for_each_line(tmp_path: Path) -> None:
 def test_guard_covers_the_device_that_it_selects(tmp_path: Path) -> None:
     source = "import torch\nd = 'cuda' if torch.cuda.is_available() else 'cpu'"
     assert found_in(tmp_path, source) == [("C03", 2)]
+
+
+MODULE = (
+    "import torch\nimport lib\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return lib.free(x)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "rule"),
+    [
+        ("    if torch.min(x) < 0:\n        pass", "S02"),
+        ("    return x[x > 0]", "S03"),
+        ("    x[..., 0] = 1", "O12"),
+        ("    return x + torch.arange(3)", "O15"),
+        ("    return inner(x)\ndef inner(y):\n    y[..., 0] = 1", "O12"),
+    ],
+)
+@pytest.mark.parametrize("name", ["lib.py", "net.py"], ids=["another file", "same file"])
+def test_function_that_a_forward_pass_calls_is_read_as_its_part(
+    name: str, body: str, rule: str, tmp_path: Path
+) -> None:
+    free = f"import torch\ndef free(x):\n{body}\n"
+    files = {"lib.py": free, "net.py": MODULE} if name == "lib.py" else {"net.py": free + MODULE.replace("lib.", "")}
+    assert [(Path(finding.path).name, finding.rule) for finding in assessment_of(tmp_path, files).findings] == [
+        (name, rule)
+    ]
+
+
+def test_function_that_a_step_of_another_file_calls_is_read_as_its_part(tmp_path: Path) -> None:
+    files = {
+        "measures.py": "def values(losses):\n    return losses.item()  # trn: ignore[S01] printed by the launcher\n",
+        "train.py": "import torch\nfrom measures import values\ndef train(model, loader):\n    for x in loader:\n"
+        "        values(model(x))\n",
+    }
+    files["measures.py"] = "import torch\n" + files["measures.py"]
+    assessment = assessment_of(tmp_path, files)
+    assert [(finding.rule, finding.reason) for finding in assessment.findings] == [("S01", "printed by the launcher")]
+    assert not assessment.comments
+
+
+def test_helper_without_a_call_from_a_step_is_not_read_as_its_part(tmp_path: Path) -> None:
+    files = {
+        "lib.py": "import torch\ndef free(x):\n    if torch.min(x) < 0:\n        return x.item()\n",
+        "main.py": "import torch\nimport lib\nfor epoch in range(3):\n    train()\n    lib.free(model(x))\n",
+    }
+    assert not assessment_of(tmp_path, files).findings
+
+
+def test_names_of_a_star_import_are_resolved(tmp_path: Path) -> None:
+    files = {
+        "lib.py": "import torch\ndef free(x):\n    x[..., 0] = 1\n",
+        "net.py": MODULE.replace("import lib", "from lib import *").replace("lib.", ""),
+    }
+    assert [finding.rule for finding in assessment_of(tmp_path, files).findings] == ["O12"]

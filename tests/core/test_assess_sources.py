@@ -309,8 +309,12 @@ def test_findings_in_a_truncated_example_have_valid_places(rule: CodeRule, tmp_p
 
 
 def test_parallel_reading_gives_the_same_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(12):
-        (tmp_path / f"m{number}.py").write_text("import torch\ntorch.cuda.synchronize()\nimport strange\n")
+    (tmp_path / "lib.py").write_text("import torch\ndef free(x):\n    x[..., 0] = 1\n")
+    for number in range(11):
+        (tmp_path / f"m{number}.py").write_text(
+            "import torch\ntorch.cuda.synchronize()\nimport strange, lib\n"
+            "class Net(torch.nn.Module):\n    def forward(self, x):\n        lib.free(x)\n"
+        )
     alone = assess([tmp_path])
     monkeypatch.setattr("trainium_core.assess.assessment.SMALL_BYTES", 0)
     monkeypatch.setattr("os.cpu_count", lambda: 2)

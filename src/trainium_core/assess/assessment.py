@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import tokenize
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from io import StringIO
@@ -65,15 +65,22 @@ def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessme
     files = [file for file in found if file not in outside]
     project = read_project(files)
     size = sum(file.stat().st_size for file in files if file_kind(file) in ("python", "notebook"))
-    results = list[FileFindings]()
+    results, late = list[FileFindings](), dict[str, list[CodeFinding]]()
     for result in _each(files, project, in_processes=size > SMALL_BYTES):
         results.append(result)
+        for finding in result.late:
+            late.setdefault(finding.path, []).append(finding)
         progress(len(results), len(files))
+    findings, comments = list[CodeFinding](), list[ReadingProblem]()
+    for result in results:
+        kept, problems = _settled(result, late.get(result.path, ()))
+        findings += kept
+        comments += problems
     unknown = {name: place for result in reversed(results) for name, place in result.unknown.items()}
     return Assessment(
         files=sum(not result.unreadable or result.lines > 0 for result in results),
         lines=sum(result.lines for result in results),
-        findings=sorted(finding for result in results for finding in result.findings),
+        findings=sorted(findings),
         unreadable=[
             *(
                 ReadingProblem(path=str(file), message="is a link to a file outside of the given paths")
@@ -81,7 +88,7 @@ def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessme
             ),
             *(problem for result in results for problem in result.unreadable),
         ],
-        comments=[problem for result in results for problem in result.comments],
+        comments=comments,
         unknown=dict(sorted(unknown.items())),
     )
 
@@ -142,7 +149,9 @@ def _assess_in_process(file: Path) -> FileFindings:
 
 
 def assess_file(path: Path, project: ProjectFiles) -> FileFindings:
-    return project.read_early.pop(path, None) or _FileReader(path, project).read(whole=False)
+    result = project.read_early.pop(path, None) or _FileReader(path, project).read(whole=False)
+    result.late, project.late = project.late, []
+    return result
 
 
 class _FileReader:
@@ -150,7 +159,7 @@ class _FileReader:
 
     def __init__(self, path: Path, project: ProjectFiles) -> None:
         self._path, self._project = path, project
-        self._findings = FileFindings()
+        self._findings = FileFindings(path=str(path))
 
     def read(self, *, whole: bool) -> FileFindings:
         """Read the file.
@@ -183,8 +192,17 @@ class _FileReader:
         ]
         self._findings.lines = source.text.count("\n") + 1
         reported = list[tuple[CodeRule, Located]]()
+        is_read = False
         if whole or may_match(source.text):
-            matcher = Matcher(source.text, lambda rule, node: reported.append((rule, node)))
+            lines = source_lines(source.text)
+
+            def report(rule: CodeRule, node: Located) -> None:
+                if is_read:
+                    project.late.append(self._node_finding(rule, lines, node))
+                else:
+                    reported.append((rule, node))
+
+            matcher = Matcher(source.text, report)
             resolver = NameResolver(
                 project.file_module(path),
                 is_package=path.stem == "__init__",
@@ -194,23 +212,25 @@ class _FileReader:
             )
             matcher.listen(resolver)
             _with_deep_recursion(lambda: resolver.read(source.tree))
+            is_read = True
             if kind == "python":
                 project.remember(path, resolver)
             imports = matcher.imports
         else:
+            lines = list[str]()
             imports = list(_imports(source.tree.body))
         for name, node, optional in imports:
             if rule := self._library(name, node.lineno, optional=optional):
                 reported.append((rule, node))
-        lines = source_lines(source.text) if reported or "trn:" in source.text or path.name == "setup.py" else []
-        for rule, node in reported:
-            self._add_node(rule, source, lines, node)
+        if reported or "trn:" in source.text or path.name == "setup.py":
+            lines = source_lines(source.text)
+        self._findings.findings += [self._node_finding(rule, lines, node, source) for rule, node in reported]
         for line, command in source.shell_lines:
             cell, number = source.place(line)
             self._read_line(command, number, "shell", cell)
         if path.name == "setup.py":
             self._read_setup(source, lines)
-        self._finish(_comments(lines if kind == "python" else [], source))
+        self._findings.comments = _comments(lines if kind == "python" else [], source)
 
     def _read_text(self, kind: str) -> None:
         text = decoded(read_bytes(self._path))
@@ -228,7 +248,7 @@ class _FileReader:
                 self._add(rule, line, requirement.line, start, start + len(requirement.name))
             elif requirement.is_direct:
                 self._add_unknown(requirement.name, requirement.line)
-        self._finish(_comments(lines, None))
+        self._findings.comments = _comments(lines, None)
 
     def _read_line(self, line: str, number: int, kind: str, cell: int = 0) -> None:
         for rule, start, end in text_rules(line, kind):
@@ -249,7 +269,7 @@ class _FileReader:
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     name = re.split(r"[^\w.-]", node.value.strip())[0]
                     if rule := libraries().by_distribution.get(normalised(name)):
-                        self._add_node(rule, source, lines, node)
+                        self._findings.findings.append(self._node_finding(rule, lines, node, source))
                     elif name and isinstance(keyword.value, ast.List):
                         self._add_unknown(name, node.lineno)
 
@@ -273,52 +293,56 @@ class _FileReader:
         if not is_known and module not in self._project.roots and module not in sys.stdlib_module_names:
             self._findings.unknown.setdefault(name, f"{self._path}:{line}")
 
-    def _add_node(self, rule: CodeRule, source: PythonSource, lines: Sequence[str], node: Located) -> None:
+    def _node_finding(
+        self, rule: CodeRule, lines: Sequence[str], node: Located, source: PythonSource | None = None
+    ) -> CodeFinding:
         line, end_line = node.lineno, node.end_lineno or node.lineno
         start = _characters(lines[line - 1], node.col_offset)
         end = _characters(lines[end_line - 1], node.end_col_offset or node.col_offset)
-        cell, number = source.place(line)
-        self._add(rule, lines[line - 1], number, start, end, cell, number + end_line - line)
+        cell, number = source.place(line) if source else (0, line)
+        return self._finding(rule, lines[line - 1], number, start, end, cell, number + end_line - line)
 
-    def _add(
-        self, rule: CodeRule, code: str, line: int, start: int, end: int, cell: int = 0, end_line: int | None = None
-    ) -> None:
-        self._findings.findings.append(
-            CodeFinding(
-                path=str(self._path),
-                cell=cell,
-                line=line,
-                column=start + 1,
-                end_line=end_line or line,
-                end_column=end + 1,
-                rule=rule.id,
-                code=code.strip()[:200],
-            )
+    def _add(self, rule: CodeRule, code: str, line: int, start: int, end: int, cell: int = 0) -> None:
+        self._findings.findings.append(self._finding(rule, code, line, start, end, cell, line))
+
+    def _finding(
+        self, rule: CodeRule, code: str, line: int, start: int, end: int, cell: int, end_line: int
+    ) -> CodeFinding:
+        return CodeFinding(
+            path=str(self._path),
+            cell=cell,
+            line=line,
+            column=start + 1,
+            end_line=end_line,
+            end_column=end + 1,
+            rule=rule.id,
+            code=code.strip()[:200],
         )
 
-    def _finish(self, comments: Mapping[int, tuple[Sequence[str], str]]) -> None:
-        """Keep one finding per rule and line, drop covered findings, and mark findings that comments ignore."""
-        by_line = dict[tuple[int, int], dict[str, CodeFinding]]()
-        for finding in sorted(self._findings.findings):
-            by_line.setdefault((finding.cell, finding.line), {}).setdefault(finding.rule, finding)
-        used, findings = set[int](), list[CodeFinding]()
-        for by_rule in by_line.values():
-            covered = {name for rule in by_rule for name in rules()[rule].covers}
-            for rule, finding in by_rule.items():
-                if rule not in covered:
-                    line = _ignored_by(finding, comments)
-                    used.add(line)
-                    reason = comments[line][1] if line else ""
-                    findings.append(replace(finding, reason=reason))
-        self._findings.findings = findings
-        for line, (names, reason) in comments.items():
-            if not names or not reason:
-                self._add_comment(line, FORM)
-            elif line not in used:
-                self._add_comment(line, f"ignores nothing: no finding of {', '.join(names)} here")
 
-    def _add_comment(self, line: int, message: str) -> None:
-        self._findings.comments.append(ReadingProblem(path=str(self._path), line=line, message=message))
+def _settled(
+    result: FileFindings, late: Iterable[CodeFinding]
+) -> tuple[Sequence[CodeFinding], Sequence[ReadingProblem]]:
+    """One finding for each rule and line of a file, without covered ones, and the comments that ignore nothing."""
+    by_line = dict[tuple[int, int], dict[str, CodeFinding]]()
+    for finding in sorted((*result.findings, *late)):
+        by_line.setdefault((finding.cell, finding.line), {}).setdefault(finding.rule, finding)
+    used, findings = set[int](), list[CodeFinding]()
+    for by_rule in by_line.values():
+        covered = {name for rule in by_rule for name in rules()[rule].covers}
+        for rule, finding in by_rule.items():
+            if rule not in covered:
+                line = _ignored_by(finding, result.comments)
+                used.add(line)
+                findings.append(replace(finding, reason=result.comments[line][1] if line else ""))
+    problems = list[ReadingProblem]()
+    for line, (names, reason) in result.comments.items():
+        if not names or not reason:
+            problems.append(ReadingProblem(path=result.path, line=line, message=FORM))
+        elif line not in used:
+            message = f"ignores nothing: no finding of {', '.join(names)} here"
+            problems.append(ReadingProblem(path=result.path, line=line, message=message))
+    return findings, problems
 
 
 def _ignored_by(finding: CodeFinding, comments: Mapping[int, tuple[Sequence[str], str]]) -> int:

@@ -39,8 +39,8 @@ class Expressions:
             )
         }  # fmt: skip
 
-    def read_function(self, function: Function, arguments: Sequence[str]) -> str:
-        """The value that the function returns. Reads the function if it was not read yet."""
+    def read_function(self, function: Function, site: CallSite, place: CodePlace) -> str:
+        """The value that the function returns. Reads it if it was not read yet for such a call."""
         raise NotImplementedError
 
     def block(self, body: Sequence[ast.stmt]) -> None:
@@ -147,7 +147,7 @@ class Expressions:
     def _result(self, site: CallSite) -> str:
         path, receiver = site.path, site.receiver
         if receiver == SELF and self.place.owner and site.method in self.place.owner.methods:
-            return self.read_function(self.place.owner.methods[site.method], site.arguments)
+            return self.read_function(self.place.owner.methods[site.method], site, self.place)
         if receiver in kinds.TENSORS or receiver in kinds.ARRAYS:
             dtype = [site.keywords["dtype"]] if "dtype" in site.keywords else []
             return kinds.method_result(receiver, site.method, [*site.arguments, *dtype])
@@ -173,10 +173,10 @@ class Expressions:
             on_host = site.arguments and site.arguments[0] in kinds.ARRAYS and not tensors
             return kinds.on_host(result) if on_host else result
         if path in self.functions:
-            return self.read_function(self.functions[path], site.arguments)
+            return self.read_function(self.functions[path], site, self.place)
         if path in self.classes:
             return f"{path}()"
-        return self.project.call_result(path) or f"{path}()"
+        return self.project.call_result(site, self.place) or f"{path}()"
 
     def _constant(self, node: ast.Constant) -> str:
         if isinstance(node.value, str):

@@ -68,16 +68,19 @@ class FileFindings:
 
     Attributes:
         unreadable: The file, or its notebook cells, if they could not be read.
-        comments: Comments that ignore nothing.
+        comments: The comments that ignore findings, by line: the rules that they name, and the reason.
         unknown: The first place of each library that libraries.toml does not name, by the library's name.
         lines: The number of lines that were read.
+        late: Findings in other files, in functions that this one calls.
     """
 
+    path: str
     findings: list[CodeFinding] = field(default_factory=list[CodeFinding])
     unreadable: list[ReadingProblem] = field(default_factory=list[ReadingProblem])
-    comments: list[ReadingProblem] = field(default_factory=list[ReadingProblem])
+    comments: Mapping[int, tuple[Sequence[str], str]] = field(default_factory=dict[int, tuple[Sequence[str], str]])
     unknown: dict[str, str] = field(default_factory=dict[str, str])
     lines: int = 0
+    late: list[CodeFinding] = field(default_factory=list[CodeFinding])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,8 +58,17 @@ class CodeListener(Protocol):
 class Project(Protocol):
     """The other modules of the code base."""
 
-    def call_result(self, path: str) -> str:
-        """The result of a call of a function or class of the project; UNKNOWN for other names."""
+    def call_result(self, site: CallSite, place: "CodePlace") -> str:
+        """The result of a call of a function or class of the project; UNKNOWN for other names.
+
+        Args:
+            site: The call.
+            place: The place of the call, which the function takes over.
+        """
+        ...
+
+    def names(self, module: str) -> Scope:
+        """The names that `from module import *` binds; empty for other modules."""
         ...
 
     def is_module_class(self, path: str) -> bool:
@@ -90,6 +99,7 @@ class Function:
     Attributes:
         scopes: The scopes that it can see.
         owner: The class in which it is defined.
+        read_as: The places and parameters that are tensors with which it was read; empty until it is read.
         result: The value that it returns; UNKNOWN until it is read.
     """
 
@@ -97,7 +107,7 @@ class Function:
     scopes: list[Scope]
     owner: Class | None
     is_method: bool
-    is_read: bool = False
+    read_as: set[str] = field(default_factory=set[str])
     result: str = UNKNOWN
 
 
@@ -129,6 +139,7 @@ class CodePlace:
         optional: The number of enclosing `if` statements, except on `__name__`, and of `try` blocks that handle a
             failed import.
         owner: The enclosing class, if any.
+        is_forwarded: Whether a forward pass calls the enclosing function.
     """
 
     loops: int = 0
@@ -140,6 +151,7 @@ class CodePlace:
     compared: int = 0
     optional: int = 0
     owner: Class | None = None
+    is_forwarded: bool = False
 
     @property
     def is_periodic(self) -> bool:
@@ -149,5 +161,6 @@ class CodePlace:
 
     @property
     def in_forward(self) -> bool:
-        """Whether the code may be in the forward pass: in a method of a torch module that does not set it up."""
-        return self.owner is not None and self.owner.is_module and bool(self.function) and not self.sets_up
+        """Whether the code may be in the forward pass: in a method of a torch module, or called by one."""
+        in_module = self.owner is not None and self.owner.is_module and bool(self.function)
+        return (in_module or self.is_forwarded) and not self.sets_up

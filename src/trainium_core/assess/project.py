@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trainium_core.assess import kinds
-from trainium_core.assess.findings import FileFindings
+from trainium_core.assess.findings import CodeFinding, FileFindings
+from trainium_core.assess.listener import CallSite, CodePlace, Scope
 from trainium_core.assess.resolver import NameResolver
 
 
@@ -13,15 +14,20 @@ class Summary:
     """A module that was read.
 
     Attributes:
-        results: The results of its functions.
+        functions: Its functions, without methods.
         classes: Its classes, and whether each derives from torch.nn.Module.
         names: The values of its global names.
     """
 
     def __init__(self, resolver: NameResolver) -> None:
-        self.results = {path: function.result for path, function in resolver.functions.items()}
         self.classes = {path: cls.is_module for path, cls in resolver.classes.items()}
         self.names = dict(resolver.globals)
+        # The syntax trees of methods, most of a tree, are not kept: only a class calls its methods.
+        for cls in resolver.classes.values():
+            cls.methods = {}
+        self.functions = {path: function for path, function in resolver.functions.items() if not function.is_method}
+        resolver.functions = self.functions
+        self.read_function = resolver.read_function
 
 
 class ProjectFiles:
@@ -29,12 +35,14 @@ class ProjectFiles:
 
     Attributes:
         read_early: The findings in files that were read early because another file imports them.
+        late: Findings in functions that were read again because another file calls them.
         roots: First parts of all names that a file can be imported by.
     """
 
     def __init__(self, files: Sequence[Path], read: Callable[[Path, "ProjectFiles"], FileFindings]) -> None:
         self._read = read
         self.read_early = dict[Path, FileFindings]()
+        self.late = list[CodeFinding]()
         self._root = Path(os.path.commonpath([file.absolute().parent for file in files])) if files else Path()
         self._files = dict[str, Path]()
         self._ambiguous = set[str]()
@@ -59,13 +67,17 @@ class ProjectFiles:
         )
         return ".".join([*parts, *([] if file.stem == "__init__" else [file.stem])]) or "__init__"
 
-    def call_result(self, path: str) -> str:
-        summary, name = self._find(path)
+    def call_result(self, site: CallSite, place: CodePlace) -> str:
+        summary, name = self._find(site.path)
         if summary is None:
             return kinds.UNKNOWN
-        if summary.classes.get(name) is not None:
-            return f"{path}()"
-        return summary.results.get(name, kinds.UNKNOWN)
+        if name in summary.classes:
+            return f"{site.path}()"
+        return summary.read_function(summary.functions[name], site, place)
+
+    def names(self, module: str) -> Scope:
+        summary = self.summary(module) if module.partition(".")[0] in self.roots else None
+        return {name: value for name, value in summary.names.items() if name[0] != "_"} if summary else {}
 
     def is_module_class(self, path: str) -> bool:
         summary, name = self._find(path)
@@ -81,7 +93,7 @@ class ProjectFiles:
             if summary is None:
                 break
             own = f"{self.file_module(self._files[module])}.{name}"
-            if own in summary.classes or own in summary.results:
+            if own in summary.classes or own in summary.functions:
                 return summary, own
             path = summary.names.get(name, "")
         return None, ""

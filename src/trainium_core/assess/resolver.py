@@ -1,7 +1,8 @@
 """Reads a Python module in order and resolves its names: import aliases, assignments, `self.x`, functions.
 
-It reports what it reads to a `CodeListener`. A function is read once: `__init__` after its class, another function at
-its first call, with the arguments of that call, or after the module.
+It reports what it reads to a `CodeListener`. A function is read at its first call, with the arguments of that call, and
+again at a call from a step or a forward pass, or with other tensors. `__init__` is read after its class, a function
+without a call after the module.
 """
 
 import ast
@@ -15,6 +16,7 @@ from trainium_core.assess import kinds
 from trainium_core.assess.expressions import Expressions, element_value, ends_with
 from trainium_core.assess.kinds import ARRAY, GUARD, INT, PYTHON, SELF, TENSOR, UNKNOWN
 from trainium_core.assess.listener import (
+    CallSite,
     Class,
     CodeListener,
     CodePlace,
@@ -33,6 +35,8 @@ SET_UP = frozenset(("__init__", "reset_parameters", "init_weights", "_init_weigh
 
 _FLAGS = re.compile(r"(is|use|return|output|do|with|no)_|train|mode|name|layer|idx|index|mask_type|step")
 """The beginnings of names of parameters of `forward` that are rarely tensors."""
+
+_EPOCH = re.compile(r"_?(ep|epoch|epoch_\w+)")
 
 _WORD = re.compile(r"\w+")
 
@@ -63,12 +67,12 @@ class NameResolver(Expressions):
         self._bind_ahead(tree.body)
         self.block(tree.body)
         for function in self._unread():
-            self.read_function(function, ())
+            self.read_function(function)
 
     def _unread(self) -> Iterable[Function]:
         """Functions that were not read yet, and those that they define: __init__, per-step and uncalled ones first."""
         while True:
-            waiting = [function for function in self.functions.values() if not function.is_read]
+            waiting = [function for function in self.functions.values() if not function.read_as]
             if not waiting:
                 return
             yield from sorted(waiting, key=self._order) if len(waiting) > 1 else waiting
@@ -118,7 +122,10 @@ class NameResolver(Expressions):
             self.listener.imported(node, origin, [alias.name for alias in node.names])
         for alias in node.names:
             path = f"{origin}.{alias.name}" if origin else alias.name
-            self.scopes[-1][alias.asname or alias.name] = path
+            if alias.name == "*":
+                self.scopes[-1].update(self.project.names(origin))
+            else:
+                self.scopes[-1][alias.asname or alias.name] = path
 
     def _functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         for expression in (*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)):
@@ -161,7 +168,7 @@ class NameResolver(Expressions):
         owner.methods = {name: self.functions[inner[name]] for name in methods if inner.get(name) in self.functions}
         owner.attributes.update({name: value for name, value in inner.items() if name not in methods})
         if "__init__" in owner.methods:
-            self.read_function(owner.methods["__init__"], ())
+            self.read_function(owner.methods["__init__"])
 
     def _assign(self, node: ast.Assign) -> None:
         value = node.value
@@ -195,9 +202,10 @@ class NameResolver(Expressions):
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
         self.bind(node.target, element_value(self.value(node.iter), node.iter))
         self.listener.loop(node)
-        self.place.loops += 1
+        steps = not _is_epoch_loop(node)
+        self.place.loops += steps
         self.block(node.body)
-        self.place.loops -= 1
+        self.place.loops -= steps
         self.block(node.orelse)
 
     _asyncfor = _for
@@ -255,27 +263,43 @@ class NameResolver(Expressions):
         if not isinstance(node.value, ast.Constant):  # Docstrings are not reported.
             self.value(node.value)
 
-    def read_function(self, function: Function, arguments: Sequence[str]) -> str:
-        """The value that the function returns. Reads the function if it was not read yet."""
-        if function.is_read or self._depth > DEEPEST_CALLS:
+    def read_function(self, function: Function, site: CallSite | None = None, caller: CodePlace | None = None) -> str:
+        """The value that the function returns. Reads it if it was not read yet for such a call.
+
+        Args:
+            function: A function of this module.
+            site: The call; None if the function is read without one.
+            caller: The place of the call.
+        """
+        if self._depth > DEEPEST_CALLS:
             return function.result
-        function.is_read = True
-        node = function.node
-        saved = self.scopes, self.place, self.results
-        per_step = bool(_PER_STEP.search(node.name)) or bool(saved[1].loops and saved[1].function)
-        sets_up = node.name in SET_UP or saved[1].sets_up
-        self.place = CodePlace(
-            loops=int(per_step), function=node.name, sets_up=sets_up, moved=saved[1].moved, owner=function.owner
+        node, caller = function.node, caller or self.place
+        place = CodePlace(
+            loops=int(bool(_PER_STEP.search(node.name)) or bool(caller.loops and caller.function)),
+            function=node.name,
+            sets_up=node.name in SET_UP or caller.sets_up,
+            moved=caller.moved,
+            owner=function.owner,
+            is_forwarded=caller.in_forward and site is not None,
         )
-        self.scopes, self.results = [*function.scopes, self._parameters(function, arguments)], []
+        parameters = self._parameters(function, site)
+        read_as = {f"parameter {name}" for name, value in parameters.items() if value in kinds.TENSORS}
+        read_as |= {"step"} if place.loops else set()
+        read_as |= {"forward"} if place.in_forward else set()
+        if function.read_as and read_as <= function.read_as:
+            return function.result
+        function.read_as |= read_as | {"read"}
+        saved = self.scopes, self.place, self.results
+        self.place, self.scopes, self.results = place, [*function.scopes, parameters], []
         self._depth += 1
         self.block(node.body)
         self._depth -= 1
-        function.result = next((value for value in self.results if value and value != PYTHON), UNKNOWN)
+        result = next((value for value in self.results if value and value != PYTHON), UNKNOWN)
+        function.result = result or function.result
         self.scopes, self.place, self.results = saved
         return function.result
 
-    def _parameters(self, function: Function, arguments: Sequence[str]) -> Scope:
+    def _parameters(self, function: Function, site: CallSite | None) -> Scope:
         signature = function.node.args
         parameters = [*signature.posonlyargs, *signature.args]
         scope = Scope()
@@ -295,7 +319,7 @@ class NameResolver(Expressions):
         without_default = len(parameters) - len(signature.defaults)
         for at, parameter in enumerate([*parameters, *signature.kwonlyargs]):
             declared = self._annotated(parameter.annotation)
-            called = arguments[at] if at < len(arguments) else UNKNOWN
+            called = _argument(site, at, parameter.arg) if site else UNKNOWN
             is_input = computes and at < without_default and not _FLAGS.match(parameter.arg)
             assumed = TENSOR if is_input and parameter.annotation is None else UNKNOWN
             scope[parameter.arg] = declared or called or assumed
@@ -329,3 +353,29 @@ class NameResolver(Expressions):
         return (
             PYTHON if name.removeprefix("builtins.") in ("float", "bool", "str", "list", "dict", "tuple") else UNKNOWN
         )
+
+
+def _is_epoch_loop(node: ast.For | ast.AsyncFor) -> bool:
+    """Whether each pass of a loop is an epoch: its variable says so, and its body has a loop or calls a training."""
+    if not isinstance(node.target, ast.Name) or not _EPOCH.fullmatch(node.target.id):
+        return False
+    inner = [part for statement in node.body for part in ast.walk(statement)]
+    return any(
+        isinstance(part, ast.For)
+        or (
+            isinstance(part, ast.Call)
+            and isinstance(part.func, ast.Name | ast.Attribute)
+            and "train" in _name(part.func)
+        )
+        for part in inner
+    )
+
+
+def _name(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr
+
+
+def _argument(site: CallSite, at: int, name: str) -> str:
+    """The value of an argument in a call, by its position and name."""
+    value = site.arguments[at] if at < len(site.arguments) else site.keywords.get(name, UNKNOWN)
+    return UNKNOWN if value == SELF else value
