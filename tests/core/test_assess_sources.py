@@ -159,6 +159,28 @@ def test_time_does_not_grow_faster_than_the_file(name: str, content_of: Callable
     assert spent(tmp_path, name, content_of(16_000)) < 8 * spent(tmp_path, name, content_of(4_000)) + 0.3
 
 
+SYNCHRONISE = "import torch\ntorch.cuda.synchronize()\n"
+
+
+def test_modules_that_a_given_script_imports_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        "repo/setup.py": "",
+        "repo/net/__init__.py": "from .layers import Layer",
+        "repo/net/layers.py": SYNCHRONISE,
+        "repo/net/other.py": SYNCHRONISE,
+        "repo/src/lib/tools.py": SYNCHRONISE,
+        "repo/jobs/data.py": "from net import absent\nimport lib.tools",
+        "repo/jobs/train.py": "import os, data\nfrom net import Layer\nfrom outside import x",
+        "repo/jobs/unused.py": SYNCHRONISE,
+        "outside.py": SYNCHRONISE,
+    }
+    assessment_of(tmp_path, files)
+    monkeypatch.chdir(tmp_path / "repo")
+    assessment = assess([Path("jobs/train.py")])
+    assert [finding.path for finding in assessment.findings] == ["net/layers.py", "src/lib/tools.py"]
+    assert [*assessment.unknown] == ["outside"]
+
+
 def test_link_out_of_the_given_paths_is_not_read(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("export TOKEN=abc; pip install flash-attn\n")

@@ -85,9 +85,14 @@ def check_out(base: CodeBase, folder: Path) -> Path:
 
 
 def found_in(place: Path, paths: Sequence[str]) -> frozenset[Place]:
-    findings = assess([place / path for path in paths]).counted()
-    relative = ((Path(row.path).relative_to(place).as_posix(), row.line, row.rule) for row in findings)
-    return frozenset(row for row in relative if row[0].endswith(".py"))
+    """The findings in the Python files of these paths, without those in other files that they import."""
+    labelled = [place / path for path in paths]
+    return frozenset(
+        (file.relative_to(place).as_posix(), row.line, row.rule)
+        for row in assess(labelled).counted()
+        for file in (Path(row.path),)
+        if file.suffix == ".py" and any(file.is_relative_to(path) for path in labelled)
+    )
 
 
 def score(places: frozenset[Place], labelled: frozenset[Place]) -> Score:

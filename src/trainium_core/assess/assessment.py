@@ -20,7 +20,7 @@ from trainium_core.assess import manifests
 from trainium_core.assess.findings import Assessment, CodeFinding, FileFindings, ReadingProblem
 from trainium_core.assess.listener import Located, handles_import_errors, is_program_name
 from trainium_core.assess.matching import Imported, Matcher, file_rules, may_match, text_rules
-from trainium_core.assess.project import ProjectFiles
+from trainium_core.assess.project import ProjectFiles, imported_files
 from trainium_core.assess.resolver import NameResolver
 from trainium_core.assess.rules import LIBRARY_PREFIX, OPTIONAL_SUFFIX, CodeRule, libraries, normalised, rules
 from trainium_core.assess.sources import (
@@ -51,7 +51,7 @@ def _no_progress(read: int, total: int) -> None: ...
 
 
 def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessment:
-    """The findings in files and folders.
+    """The findings in files and folders, and in the files of the code base that the given scripts import.
 
     Args:
         paths: The files and folders.
@@ -60,9 +60,10 @@ def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessme
     Raises:
         OSError: A path does not exist, or a folder cannot be listed.
     """
-    found = list(dict.fromkeys(file for path in paths for file in source_files(path)))
-    outside = dict.fromkeys(file for file in found if _leads_outside(file, paths))
-    files = [file for file in found if file not in outside]
+    scripts = [path for path in paths if path.is_file() and file_kind(path) in ("python", "notebook")]
+    given = dict.fromkeys(file for path in paths for file in source_files(path))
+    outside = dict.fromkeys(file for file in given if _leads_outside(file, paths))
+    files = list(dict.fromkeys((*(file for file in given if file not in outside), *imported_files(scripts))))
     project = read_project(files)
     size = sum(file.stat().st_size for file in files if file_kind(file) in ("python", "notebook"))
     results, late = list[FileFindings](), dict[str, list[CodeFinding]]()

@@ -1,13 +1,15 @@
 """The modules of a code base, and the results of their functions."""
 
+import ast
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from trainium_core.assess import kinds
 from trainium_core.assess.findings import CodeFinding, FileFindings
 from trainium_core.assess.listener import CallSite, CodePlace, Scope
 from trainium_core.assess.resolver import NameResolver
+from trainium_core.assess.sources import UnreadableSourceError, file_kind, notebook_source, python_source, read_bytes
 
 
 class Summary:
@@ -111,3 +113,61 @@ class ProjectFiles:
     def remember(self, file: Path, resolver: NameResolver) -> None:
         """Store the results of reading a file, for the modules that import it."""
         self._summaries[file] = Summary(resolver)
+
+
+_ROOTS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+"""Files and folders in the root of a code base."""
+
+
+def imported_files(scripts: Iterable[Path]) -> Iterator[Path]:
+    """The files of the code base that scripts and notebooks import, and those that these files import.
+
+    The modules are searched for in the folder of the script, and in the root of its code base.
+    """
+    for script in scripts:
+        folder = script.absolute().parent
+        root = next(
+            (each for each in (folder, *folder.parents) if any((each / name).exists() for name in _ROOTS)), folder
+        )
+        waiting, known = [script.absolute()], {script.absolute()}
+        while waiting:
+            for file in _imports(waiting.pop(), (folder, root, root / "src")):
+                if file not in known and file.resolve().is_relative_to(root.resolve()):
+                    known.add(file)
+                    waiting.append(file)
+                    yield file if script.is_absolute() else Path(os.path.relpath(file))
+
+
+def _imports(file: Path, folders: Sequence[Path]) -> Iterator[Path]:
+    """The files that a file imports, including the `__init__.py` of each package."""
+    try:
+        content = read_bytes(file)
+        tree = (notebook_source(content) if file_kind(file) == "notebook" else python_source(content)).tree
+    except UnreadableSourceError:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names, places = [alias.name for alias in node.names], folders
+        elif isinstance(node, ast.ImportFrom):
+            module = f"{node.module}." if node.module else ""
+            names = [f"{module}{alias.name}" for alias in node.names]
+            places = [file.parents[node.level - 1]] if 0 < node.level <= len(file.parents) else folders
+        else:
+            continue
+        for name in names:
+            yield from next(filter(None, (_module_files(place, name.split(".")) for place in places)), ())
+
+
+def _module_files(folder: Path, parts: Sequence[str]) -> Sequence[Path]:
+    """The files of a module below a folder, its packages first; the last part may be a name in the module."""
+    files = list[Path]()
+    for part in parts:
+        package, module = folder / part, folder / f"{part}.py"
+        if (package / "__init__.py").is_file():
+            files.append(package / "__init__.py")
+        elif module.is_file():
+            return [*files, module]
+        elif not package.is_dir():
+            break
+        folder = package
+    return files
