@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.assessed import found_in, rules_in
 from trainium_core.assess import checks
 from trainium_core.assess.assessment import assess
 from trainium_core.assess.rules import LIBRARY_PREFIX, STACKS, CodeRule, Severity, libraries, rules, stacks
@@ -26,6 +27,81 @@ def test_bad_example_of_a_rule_is_found(rule: CodeRule, tmp_path: Path) -> None:
 def test_good_example_of_a_rule_is_not_found(rule: CodeRule, tmp_path: Path) -> None:
     assert rule.good.strip()
     assert rule.id not in rules_of_example(tmp_path, rule, rule.good)
+
+
+IN_FORWARD = """
+import torch
+class Net(torch.nn.Module):
+    def forward(self, x):
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "source"),
+    [
+        ("S09", f"{IN_FORWARD}        while len(out) < x.size(0): out.append(self.cell(x))"),
+        ("S09", "import torch\ndef generate(model, x):\n    while True: x = model(x)"),
+        ("O11", "import torch\ncell = torch.nn.LSTMCell(3, 3)"),
+        ("S03", f"{IN_FORWARD}        n = torch.max(x).item()\n        return torch.arange(0, n, device=x.device)"),
+        ("S03", f"{IN_FORWARD}        return x.new_zeros(2, int(x.max()) + 1)"),
+        ("S03", f"{IN_FORWARD}        return torch.zeros((2, x.max().item()))"),
+        ("S03", f"{IN_FORWARD}        return x[:, : x.long().max().item()]"),
+        ("S03", f"{IN_FORWARD}        return torch.arange(x.max())"),
+        ("P01", "from accelerate import Accelerator\nimport torch\naccelerator = Accelerator()\n"
+                "accelerator.clip_grad_norm_(parameters, 1.0)"),
+        ("P01", "import torch\ndef train(fabric, model):\n    fabric.clip_gradients(model, max_norm=1.0)"),
+        ("D04", "from lightning.fabric.strategies import FSDPStrategy\nstrategy = FSDPStrategy()"),
+        ("D04", "import lightning as L\nL.Trainer(strategy='fsdp')"),
+        ("L-apex", "from apex.optimizers import FusedAdam"),
+        ("P03", "import torch_xla.core.xla_model as xm\n\nxm.mark_step()"),
+        ("P10", "import torch\nif xla:\n    import torch_xla.core.xla_model as xm\n    xm.mark_step()"),
+        ("P13", "import torch\ntorch.symeig(x)"),
+        ("P13", "import torch\ntorch.stft(x, 16)"),
+    ],
+)  # fmt: skip
+def test_last_line_has_a_finding_of_the_rule(rule: str, source: str, tmp_path: Path) -> None:
+    assert (rule, source.count("\n") + 1) in found_in(tmp_path, source)
+
+
+@pytest.mark.parametrize(
+    ("rule", "source"),
+    [
+        ("T01", "import torch\ndef table(n):\n    return torch.linspace(0, 1, n, dtype=torch.float64)"),
+        ("O15", f"{IN_FORWARD}        times = torch.linspace(-1, 9, steps=5)\n        times = times.int().tolist()"),
+        ("S04", "from torch.utils.data import DataLoader\nDataLoader(train_set, sampler=sampler, drop_last=False)"),
+        ("O07", f"{IN_FORWARD}        return self.stft_fn.inverse(x, phase)"),
+        ("O05", "import torch\ndef collate(batch):\n    return torch.sort(torch.LongTensor([len(x) for x in batch]))"),
+        ("C01", "import torch\nbackends = {'cuda': 1}\nbackend = backends['cuda']"),
+        ("S03", "import torch\nlengths = torch.tensor([1, 2])\nx = torch.zeros(lengths.max().item())"),
+        ("S03", f"{IN_FORWARD}        return x.view(x.shape[0], -1)[:, : x.size(1)]"),
+        ("S09", "import torch\nwhile True:\n    model(x)"),
+    ],
+)  # fmt: skip
+def test_source_has_no_finding_of_the_rule(rule: str, source: str, tmp_path: Path) -> None:
+    assert rule not in rules_in(tmp_path, source)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "is_found"),
+    [
+        ("requirements.txt", "torch==1.6.0", True),
+        ("requirements.txt", "torch<2", True),
+        ("requirements.txt", "torch~=2.4.0", True),
+        ("environment.yml", "dependencies:\n  - pytorch=1.13.1", True),
+        ("pyproject.toml", "project.dependencies = ['torch == 2.1.*']", True),
+        ("setup.py", "from setuptools import setup\nsetup(install_requires=['torch<=2.4'])", True),
+        ("run.sh", "pip install torch==2.0.1+cu118", True),
+        ("requirements.txt", "torch>=1.13", False),
+        ("requirements.txt", "torch==2.10.0", False),
+        ("requirements.txt", "torch~=2.4", False),
+        ("requirements.txt", "torch<3", False),
+        ("requirements.txt", "pytorch-lightning==1.6.0", False),
+        ("requirements.txt", "torchvision==0.15", False),
+    ],
+)
+def test_pin_of_an_old_torch_is_found(name: str, line: str, is_found: bool, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(line)
+    assert ("P12" in {finding.rule for finding in assess([tmp_path]).findings}) is is_found
 
 
 @pytest.mark.parametrize("rule", LIBRARY_RULES, ids=lambda rule: rule.id)

@@ -18,6 +18,14 @@ Check = Callable[..., bool]
 
 _REDUCTIONS = frozenset(("all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor"))
 _PRODUCTS = frozenset(("matmul", "mm", "bmm", "dot", "mv", "einsum"))
+_SIZED = frozenset(
+    [
+        *("arange", "zeros", "ones", "empty", "full", "rand", "randn", "eye", "new_zeros", "new_ones", "new_empty"),
+        *("new_full", "expand", "repeat", "view", "reshape", "narrow"),
+    ]
+)
+"""Functions and methods whose arguments are sizes."""
+
 _SCATTERS = frozenset(("scatter_add", "scatter_add_", "index_add", "index_add_", "scatter_reduce", "scatter_reduce_"))
 _DECODERS = re.compile(r"generate|decode|sample|beam_search|greedy")
 _MODEL = re.compile(r"self|(self\.)?\w*(model|decoder|net|transformer|forward)")
@@ -42,7 +50,26 @@ def host_sync(reader: NameResolver, site: CallSite) -> bool:
 def no_device(reader: NameResolver, site: CallSite) -> bool:
     """A tensor that a module creates on the CPU in its forward pass."""
     is_made = site.path == f"torch.{site.method or site.path[6:]}" and not {"device", "**", "out"} & set(site.keywords)
-    return is_made and reader.place.in_forward and not reader.place.moved
+    return is_made and reader.place.in_forward and not reader.place.moved and not _becomes_list(reader)
+
+
+def _becomes_list(reader: NameResolver) -> bool:
+    """Whether the value that the current statement assigns is turned into a list, such as a list of time steps."""
+    name = reader.place.target
+    return bool(name) and re.search(rf"\b{name}(\.\w+\(\w*\))*\.tolist\(\)", reader.text) is not None
+
+
+def data_shape(reader: NameResolver, site: CallSite) -> bool:
+    """A shape that depends on the values of a tensor."""
+    is_function = site.path.startswith("torch.") and site.path.count(".") == 1
+    if is_function and not (reader.place.in_forward or {"device", "**"} & set(site.keywords)):
+        return False
+    if not is_function and site.receiver not in TENSORS:
+        return False
+    sizes = site.arguments[:1] if site.method in ("full", "new_full") else site.arguments
+    return any(size in kinds.READ for size in sizes) or (
+        site.method == "arange" and any(size in TENSORS for size in sizes)
+    )
 
 
 def integer_reduction(_reader: NameResolver, site: CallSite) -> bool:
@@ -76,14 +103,18 @@ def partial_batch_loader(_reader: NameResolver, site: CallSite) -> bool:
     """A training loader that keeps the last, smaller batch."""
     if site.path not in _LOADERS or {"batch_sampler", "**"} & set(site.keywords):
         return False
-    if _keyword_node(site.node, "drop_last") and _keyword(site.node, "drop_last") is not False:
+    keeps = _keyword(site.node, "drop_last") is False
+    if _keyword_node(site.node, "drop_last") and not keeps:
         return False
     dataset = site.node.args[0] if site.node.args else _keyword_node(site.node, "dataset")
     name = ast.unparse(dataset).lower() if dataset else ""
     if re.search(r"val|test|eval", name):
         return False
     shuffles = "shuffle" in site.keywords and _keyword(site.node, "shuffle") is not False
-    return shuffles or "sampler" in site.keywords or ("train" in name and _keyword(site.node, "shuffle") is not False)
+    # Without shuffling, drop_last=False is a decision, for example of a loader that extracts features.
+    return shuffles or (
+        not keeps and ("sampler" in site.keywords or ("train" in name and _keyword(site.node, "shuffle") is not False))
+    )
 
 
 def lone_loader(_reader: NameResolver, site: CallSite) -> bool:
@@ -154,6 +185,12 @@ def boolean_mask(_reader: NameResolver, node: ast.Subscript, base: str, index: s
     return index == BOOL_TENSOR and not kinds.is_host(base) and not isinstance(node.ctx, ast.Del)
 
 
+def data_slice(_reader: NameResolver, node: ast.Subscript, base: str, index: str) -> bool:
+    """A part of a tensor whose size depends on the values of a tensor."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return index in kinds.READ and base in TENSORS and any(isinstance(part, ast.Slice) for part in parts)
+
+
 def right_shift(_reader: NameResolver, node: ast.BinOp, left: str, right: str) -> bool:
     return isinstance(node.op, ast.RShift) and (left in TENSORS or right in TENSORS)
 
@@ -170,6 +207,10 @@ def tensor_branch(reader: NameResolver, _node: ast.expr, value: str) -> bool:
 
 def step_loop(reader: NameResolver, node: ast.For | ast.While) -> bool:
     """A loop over time steps or decoded tokens."""
+    if isinstance(node, ast.While):
+        calls_own = reader.place.in_forward and any(name.startswith("self.") for name in _calls_in(node))
+        decodes = bool(_DECODERS.search(reader.place.function)) and any(map(_MODEL.fullmatch, _calls_in(node)))
+        return calls_own or decodes
     if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
         return False
     if not isinstance(node.iter.func, ast.Name) or node.iter.func.id not in ("range", "tqdm", "trange"):
@@ -208,6 +249,7 @@ CALL_CHECKS: dict[str, list[Check]] = {}
 for _check, _names in (
     (host_sync, ("item", "cpu", "tolist", "numpy", "float", "int", "print")),
     (no_device, kinds.NAMES["made_on_default_device"]),
+    (data_shape, _SIZED),
     (integer_reduction, _REDUCTIONS),
     (integer_scatter, _SCATTERS),
     (integer_product, _PRODUCTS),

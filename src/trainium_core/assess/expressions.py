@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from trainium_core.assess import kinds
-from trainium_core.assess.kinds import ARRAY, GUARD, INT, INTS, PYTHON, SELF, TENSOR, UNKNOWN
+from trainium_core.assess.kinds import ARRAY, COUNT, GUARD, INT, INTS, NUMBER, PYTHON, SELF, TENSOR, UNKNOWN
 from trainium_core.assess.listener import CallSite, Class, CodeListener, CodePlace, Function, Project, Scope
 
 _BUILTINS = frozenset(vars(builtins))
@@ -15,7 +15,11 @@ _RESULTS = {
     **dict.fromkeys(("builtins.float", "builtins.str", "builtins.bool", "builtins.range", "builtins.round"), PYTHON),
     **dict.fromkeys(("builtins.isinstance", "builtins.hasattr", "builtins.dict", "builtins.set"), PYTHON),
 }
+_NUMBERS = frozenset(f"builtins.{name}" for name in ("int", "round", "max", "min", "abs"))
 _HOLDERS = frozenset(("builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "builtins.iter"))
+
+_TABLES = frozenset(f"torch.{name}" for name in ("arange", "linspace", "logspace", "zeros", "ones", "full", "eye"))
+"""Functions that compute a table from a few numbers."""
 
 
 class Expressions:
@@ -137,9 +141,12 @@ class Expressions:
             path = self.value(node.func)
         compares = method in ("startswith", "endswith")
         self.place.compared += compares
+        makes_table = path in _TABLES and not self.place.in_forward and not _names_device(node)
+        self.place.tables += makes_table
         arguments = [self.value(arg) for arg in node.args]
         self.place.compared -= compares
         keywords = {keyword.arg or "**": self.value(keyword.value) for keyword in node.keywords}
+        self.place.tables -= makes_table
         site = CallSite(node=node, path=path, receiver=receiver, method=method, arguments=arguments, keywords=keywords)
         self.listener.call(site)
         return self._result(site)
@@ -156,6 +163,8 @@ class Expressions:
         if path[0] == "<":
             return UNKNOWN
         root = path.partition(".")[0]
+        if path in _NUMBERS and any(value in kinds.READ or value in kinds.TENSORS for value in site.arguments):
+            return COUNT if path == "builtins.int" else NUMBER
         if root == "builtins":
             return site.arguments[0] if path in _HOLDERS and site.arguments else _RESULTS.get(path, UNKNOWN)
         if path[-1] == ")":
@@ -167,7 +176,8 @@ class Expressions:
         if root == "torch":
             result = kinds.torch_result(path, site.arguments, site.keywords.get("dtype", UNKNOWN))
             may_be_on_device = "device" in site.keywords or "**" in site.keywords or self.place.in_forward
-            if path in kinds.MAKERS:
+            if path in kinds.MAKERS or _is_host_class(path):
+                may_be_on_device = may_be_on_device and path in kinds.MAKERS
                 return result if may_be_on_device or self.has_default_device else kinds.on_host(result)
             tensors = [argument for argument in site.arguments if argument in kinds.TENSORS]
             on_host = site.arguments and site.arguments[0] in kinds.ARRAYS and not tensors
@@ -196,7 +206,8 @@ class Expressions:
         return PYTHON
 
     def _subscript(self, node: ast.Subscript) -> str:
-        base, index = self.value(node.value), self.value(node.slice)
+        base = self.value(node.value)
+        index = PYTHON if _is_text(node.slice) else self.value(node.slice)
         self.listener.subscript(node, base, index)
         return base if base in kinds.TENSORS or base in kinds.ARRAYS else INT if base == INTS else UNKNOWN
 
@@ -237,6 +248,8 @@ class Expressions:
 
     def _tuple(self, node: ast.Tuple | ast.List) -> str:
         values = [self.value(elt) for elt in node.elts]
+        if read := kinds.READ.intersection(values):
+            return NUMBER if NUMBER in read else COUNT
         return INTS if values and all(value == INT for value in values) else UNKNOWN
 
     _list = _tuple
@@ -283,16 +296,27 @@ class Expressions:
 
     def _dict(self, node: ast.Dict) -> str:
         for key, value in zip(node.keys, node.values, strict=True):
-            if key:
+            if key and not isinstance(key, ast.Constant):  # The key "cuda" names no device.
                 self.value(key)
             self.value(value)
         return PYTHON
 
     def _slice(self, node: ast.Slice) -> str:
-        for part in (node.lower, node.upper, node.step):
-            if part:
-                self.value(part)
-        return UNKNOWN
+        values = [self.value(part) for part in (node.lower, node.upper, node.step) if part]
+        return next((value for value in values if value in kinds.READ), UNKNOWN)
+
+
+def _is_host_class(path: str) -> bool:
+    """Whether a name is a class of tensors on the CPU, such as torch.LongTensor."""
+    return path.startswith("torch.") and path.endswith("Tensor") and path.count(".") == 1
+
+
+def _names_device(node: ast.Call) -> bool:
+    return any(keyword.arg in (None, "device") for keyword in node.keywords)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _is_cuda(node: ast.expr) -> bool:

@@ -20,6 +20,8 @@ HOST_INTS = "<integer tensor on the host>"
 PYTHON = "<python>"
 INT = "<int>"
 INTS = "<ints>"
+COUNT = "<int from a tensor>"
+NUMBER = "<number from a tensor>"
 SELF = "<self>"
 
 TENSORS = frozenset((TENSOR, INT_TENSOR, BOOL_TENSOR))
@@ -28,6 +30,9 @@ TENSORS = frozenset((TENSOR, INT_TENSOR, BOOL_TENSOR))
 HOST_TENSORS = frozenset((HOST_TENSOR, HOST_INTS))
 ARRAYS = frozenset((ARRAY, *HOST_TENSORS))
 """Arrays, and tensors on the host."""
+
+READ = frozenset((COUNT, NUMBER))
+"""Numbers that were read from a tensor."""
 
 GUARD = "torch.cuda.is_available()"
 """The value of a condition that is true on CUDA only."""
@@ -55,7 +60,9 @@ UNKNOWN_RECEIVERS = {"numpy": ARRAY, "cpu": HOST_TENSOR, "detach": TENSOR, "long
 
 def is_host(value: str) -> bool:
     """Whether a value is on the host: an array, a tensor on the host, a Python value, or from an array library."""
-    return value in ARRAYS or value in (PYTHON, INT, INTS) or value.partition(".")[0] in ARRAY_LIBRARIES
+    return (
+        value in ARRAYS or value in (PYTHON, INT, INTS) or value in READ or value.partition(".")[0] in ARRAY_LIBRARIES
+    )
 
 
 def attribute_kind(kind: str, name: str) -> str:
@@ -82,7 +89,7 @@ def method_result(kind: str, method: str, arguments: Sequence[str]) -> str:
     if method in ("items", "keys", "values", "get", "pop"):  # Methods of a dictionary: the kind is wrong.
         return UNKNOWN
     if method == "item":
-        return INT if kind in (INT_TENSOR, BOOL_TENSOR) else PYTHON
+        return COUNT if kind in (INT_TENSOR, BOOL_TENSOR) else NUMBER
     if method in ("to", "type", "new_tensor", "new_zeros", "new_ones", "new_full"):
         return _by_type(arguments) or kind
     return _by_name(method, kind) or TENSOR if kind == TENSOR else _by_name(method, kind) or kind
@@ -106,7 +113,7 @@ def torch_result(path: str, arguments: Sequence[str], dtype: str) -> str:
         return _by_type((dtype,)) or TENSOR
     if name in ("tensor", "as_tensor", "full", "scalar_tensor"):
         content = arguments[-1] if name == "full" and arguments else arguments[0] if arguments else UNKNOWN
-        return INT_TENSOR if content in (INT, INTS) else content if content in TENSORS else TENSOR
+        return INT_TENSOR if content in (INT, INTS, COUNT) else content if content in TENSORS else TENSOR
     if name == "arange":
         return INT_TENSOR if arguments and all(argument == INT for argument in arguments) else TENSOR
     first = next((argument for argument in arguments if argument in TENSORS), TENSOR)
@@ -148,6 +155,8 @@ def combined(left: str, right: str, *, divides: bool = False) -> str:
         return HOST_TENSOR if HOST_TENSORS.intersection(both) else ARRAY
     if left == right == INT:
         return PYTHON if divides else INT
+    if READ.intersection(both) and all(value in READ or value in (PYTHON, INT) for value in both):
+        return COUNT if not divides and all(value in (INT, COUNT) for value in both) else NUMBER
     return PYTHON if all(value in (PYTHON, INT) for value in both) else UNKNOWN
 
 
@@ -157,4 +166,4 @@ def compared(values: Sequence[str]) -> str:
         return BOOL_TENSOR
     if ARRAYS.intersection(values):
         return ARRAY
-    return PYTHON if any(value in (PYTHON, INT) for value in values) else UNKNOWN
+    return PYTHON if any(value in (PYTHON, INT) or value in READ for value in values) else UNKNOWN

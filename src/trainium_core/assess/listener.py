@@ -135,6 +135,8 @@ class CodePlace:
         function: The name of the enclosing function, if any.
         sets_up: Whether the code runs before the forward pass: in a method in `resolver.SET_UP`, or called by one.
         moved: The number of enclosing calls that move their object to a device.
+        tables: The number of enclosing calls that compute a table on the CPU, outside of a forward pass.
+        target: The name that the enclosing statement assigns; empty if it is another statement.
         compared: The number of enclosing comparisons, including calls of startswith and endswith.
         optional: The number of enclosing `if` statements, except on `__name__`, and of `try` blocks that handle a
             failed import.
@@ -148,6 +150,8 @@ class CodePlace:
     function: str = ""
     sets_up: bool = False
     moved: int = 0
+    tables: int = 0
+    target: str = ""
     compared: int = 0
     optional: int = 0
     owner: Class | None = None

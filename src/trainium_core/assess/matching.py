@@ -189,6 +189,7 @@ class Matcher:
         elif self.has_torch:
             self._check(checks.slice_assignment, node, base, index)
             self._check(checks.boolean_mask, node, base, index)
+            self._check(checks.data_slice, node, base, index)
 
     def operation(self, node: ast.BinOp, left: str, right: str) -> None:
         self._check(checks.right_shift, node, left, right)
@@ -250,6 +251,7 @@ class Matcher:
             "forward": place.in_forward,
             "comparison": place.compared,
             "value": not place.compared,
+            "device": not place.tables,
             "optional": place.optional,
             "required": not place.optional,
         }

@@ -179,7 +179,10 @@ class NameResolver(Expressions):
                 for target, item in zip(targets, results, strict=True):
                     self.bind(target, item)
                 return
+        first = node.targets[0]
+        self.place.target = first.id if isinstance(first, ast.Name) else ""
         result = self.value(value)
+        self.place.target = ""
         is_none = isinstance(value, ast.Constant) and value.value is None
         for target in node.targets:
             if not (

@@ -81,7 +81,8 @@ class Match:
         absent: Keyword arguments; the call has none of them.
         on_device: The first argument, if any, is not known to be on the host.
         place: Required place in the code: `loop`, `forward`, `comparison`, `value` (outside of a comparison),
-            `optional` (under a condition, or where a failed import is handled), or `required` (not `optional`).
+            `device` (not a table that is computed on the CPU), `optional` (under a condition, or where a failed import
+            is handled), or `required` (not `optional`).
         unguarded: Not inside an `if` statement whose condition is true on CUDA only, such as
             `torch.cuda.is_available()`.
         with_text: A regular expression for a text that the file must contain.
