@@ -195,11 +195,11 @@ class _FileReader:
         reported = list[tuple[CodeRule, Located]]()
         is_read = False
         if whole or may_match(source.text):
-            lines = source_lines(source.text)
+            text = source.text
 
             def report(rule: CodeRule, node: Located) -> None:
-                if is_read:
-                    project.late.append(self._node_finding(rule, lines, node))
+                if is_read:  # `text` is kept for such findings, but neither the tree nor a list of lines.
+                    project.late.append(self._node_finding(rule, source_lines(text), node))
                 else:
                     reported.append((rule, node))
 
@@ -218,13 +218,11 @@ class _FileReader:
                 project.remember(path, resolver)
             imports = matcher.imports
         else:
-            lines = list[str]()
             imports = list(_imports(source.tree.body))
         for name, node, optional in imports:
             if rule := self._library(name, node.lineno, optional=optional):
                 reported.append((rule, node))
-        if reported or "trn:" in source.text or path.name == "setup.py":
-            lines = source_lines(source.text)
+        lines = source_lines(source.text) if reported or "trn:" in source.text or path.name == "setup.py" else []
         self._findings.findings += [self._node_finding(rule, lines, node, source) for rule, node in reported]
         for line, command in source.shell_lines:
             cell, number = source.place(line)
