@@ -186,7 +186,8 @@ def test_helper_without_a_call_from_a_step_is_not_read_as_its_part(tmp_path: Pat
 
 def test_names_of_a_star_import_are_resolved(tmp_path: Path) -> None:
     files = {
-        "lib.py": "import torch\ndef free(x):\n    x[..., 0] = 1\n",
+        "parts.py": "import torch\nfrom lib import *\ndef free(x):\n    x[..., 0] = 1\n",
+        "lib.py": "from parts import *",
         "net.py": MODULE.replace("import lib", "from lib import *").replace("lib.", ""),
     }
     assert [finding.rule for finding in assessment_of(tmp_path, files).findings] == ["O12"]

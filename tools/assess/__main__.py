@@ -20,6 +20,12 @@ from trainium_core.assess.assessment import assess
 from trainium_core.assess.rules import LIBRARY_PREFIX, rules
 
 LABELS = Path(__file__).parent / "labels"
+SETS = {
+    "Code bases that no rule was written from": LABELS / "held-out",
+    "Code bases that rules were written from": LABELS,
+}
+"""The folders of labels, by the titles of their tables."""
+
 PAGE = Path(__file__).parents[2] / "docs" / "project" / "assess-accuracy.md"
 _MEASURED = re.compile(r"<!-- measured -->\n.*?<!-- end of measured -->", re.DOTALL)
 
@@ -58,8 +64,8 @@ class Score:
         self.missed += other.missed
 
 
-def code_bases() -> Iterator[CodeBase]:
-    for file in sorted(LABELS.glob("*.toml")):
+def code_bases(folder: Path) -> Iterator[CodeBase]:
+    for file in sorted(folder.glob("*.toml")):
         document = tomllib.loads(file.read_text())
         places = frozenset(
             (path, int(line), rule)
@@ -103,8 +109,8 @@ def score(places: frozenset[Place], labelled: frozenset[Place]) -> Score:
     )
 
 
-def report(scores: Sequence[tuple[CodeBase, Score]]) -> str:
-    """The tables for the page."""
+def report(title: str, scores: Sequence[tuple[CodeBase, Score]]) -> str:
+    """The tables of a set for the page."""
     total = Score()
     for _, result in scores:
         total.add(result)
@@ -119,6 +125,8 @@ def report(scores: Sequence[tuple[CodeBase, Score]]) -> str:
     rule = "---|---|---|---|---|"
     return "\n".join(
         [
+            f"## {title}",
+            "",
             f"Measured on {datetime.now(UTC).date()}:",
             "",
             f"| code base | license | {header}",
@@ -149,21 +157,27 @@ def _percent(right: int, other: int) -> str:
     return f"{100 * right / (right + other):.0f}%" if right + other else ""
 
 
+def _scores(folder: Path, checkouts: Path, *, lists: bool) -> Sequence[tuple[CodeBase, Score]]:
+    scores = list[tuple[CodeBase, Score]]()
+    for base in code_bases(folder):
+        findings = found_in(check_out(base, checkouts), base.paths)
+        scores.append((base, score(findings, base.places)))
+        if lists:
+            for word, places in (("wrong", findings - base.places), ("missed", base.places - findings)):
+                for path, line, rule in sorted(places):
+                    print(f"{word} {base.name}/{path}:{line} {rule}")
+    return scores
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.assess", description=__doc__)
     parser.add_argument("--checkouts", type=Path, default=Path("build/assess"), help="folder of the cloned code bases")
     parser.add_argument("--write", action="store_true", help=f"update {PAGE.name}")
     parser.add_argument("--list", action="store_true", help="list the wrong and the missed findings")
     options = parser.parse_args()
-    scores = list[tuple[CodeBase, Score]]()
-    for base in code_bases():
-        findings = found_in(check_out(base, options.checkouts), base.paths)
-        scores.append((base, score(findings, base.places)))
-        if options.list:
-            for word, places in (("wrong", findings - base.places), ("missed", base.places - findings)):
-                for path, line, rule in sorted(places):
-                    print(f"{word} {base.name}/{path}:{line} {rule}")
-    text = report(scores)
+    text = "\n\n".join(
+        report(title, _scores(folder, options.checkouts, lists=options.list)) for title, folder in SETS.items()
+    )
     print(text)
     if options.write:
         PAGE.write_text(

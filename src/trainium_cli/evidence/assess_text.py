@@ -1,11 +1,11 @@
-"""Prints an assessment as text: verdicts, rules with findings, places, what was ignored or not read, and a summary."""
+"""Prints an assessment as text: verdicts, places, rules with findings, what was ignored or not read, and a summary."""
 
 from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from trainium_cli.layout import Pairs
-from trainium_cli.terminal import console, say
+from trainium_cli.terminal import console, echo, say
 from trainium_core.assess.findings import CANNOT_SEE, EFFORT, Assessment
 from trainium_core.assess.observed import Comparison
 from trainium_core.assess.rules import CodeRule, Severity, rules, stacks
@@ -29,6 +29,11 @@ def show_assessment(assessment: Assessment, shown: Sequence[str]) -> None:
         out.print(Text(f"{key}: {assessment.verdict(key)}", _STYLES[worst]))
         out.print(f"  {stack.title}: {stack.support} ({stack.source}, {stack.date})", style="dim")
     by_rule = assessment.by_rule(shown)
+    findings = assessment.counted(shown)
+    if findings:
+        out.print()
+    for finding in findings:
+        echo(f"{finding.place}: {_severities(rules()[finding.rule], shown)}: {finding.rule} {finding.code}")
     shown_severity = None
     for rule, places in by_rule.items():
         severity = rule.highest_severity(shown)
@@ -39,11 +44,6 @@ def show_assessment(assessment: Assessment, shown: Sequence[str]) -> None:
         out.print()
         out.print(Text(f"{rule.id}  {rule.title}, {_counted(len(places), 'place')}", "bold"))
         out.print(Pairs(rows=[(Text(label), Text(value)) for label, value in _details(rule, shown)]))
-    if by_rule:
-        out.print()
-    findings = assessment.counted(shown)
-    for finding in findings:
-        say(f"{finding.place}: {finding.rule} {finding.code}")
     _show_rest(assessment)
     out.print()
     effort = ", ".join(f"{letter} {meaning}" for letter, meaning in EFFORT.items())
@@ -52,6 +52,15 @@ def show_assessment(assessment: Assessment, shown: Sequence[str]) -> None:
         f"{_counted(assessment.files, 'file')}, {_counted(assessment.lines, 'line')}. "
         f"Estimated effort for one place: {effort}."
     )
+    if assessment.known:
+        out.print(f"Left out: {_counted(assessment.known, 'finding')} of the baseline.")
+
+
+def _severities(rule: CodeRule, shown: Sequence[str]) -> str:
+    """The severity, or that of each stack if they differ."""
+    if len({rule.severity[stack] for stack in shown}) == 1:
+        return rule.severity[shown[0]].name
+    return ", ".join(f"{stack} {rule.severity[stack].name}" for stack in shown)
 
 
 def show_comparison(comparison: Comparison, job: str, side: str) -> None:
@@ -93,8 +102,7 @@ def _show_rest(assessment: Assessment) -> None:
 
 
 def _details(rule: CodeRule, shown: Sequence[str]) -> Iterator[tuple[str, str]]:
-    severities = ", ".join(f"{stack} {rule.severity[stack].name}" for stack in shown)
-    yield "severity", f"{severities}; effort {rule.effort}"
+    yield "severity", f"{_severities(rule, shown)}; effort {rule.effort}"
     yield "why", rule.why
     yield "fix", rule.fix
     if rule.doubt:

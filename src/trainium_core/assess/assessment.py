@@ -28,6 +28,7 @@ from trainium_core.assess.sources import (
     UnreadableSourceError,
     decoded,
     file_kind,
+    is_excluded,
     is_lfs_pointer,
     notebook_source,
     python_source,
@@ -50,20 +51,22 @@ Progress = Callable[[int, int], None]
 def _no_progress(read: int, total: int) -> None: ...
 
 
-def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessment:
+def assess(paths: Sequence[Path], progress: Progress = _no_progress, exclude: Sequence[str] = ()) -> Assessment:
     """The findings in files and folders, and in the files of the code base that the given scripts import.
 
     Args:
         paths: The files and folders.
         progress: Called after each file.
+        exclude: Globs of paths below the given ones, or of names of files and folders, that are not read.
 
     Raises:
         OSError: A path does not exist, or a folder cannot be listed.
     """
     scripts = [path for path in paths if path.is_file() and file_kind(path) in ("python", "notebook")]
-    given = dict.fromkeys(file for path in paths for file in source_files(path))
+    given = dict.fromkeys(file for path in paths for file in source_files(path, exclude))
     outside = dict.fromkeys(file for file in given if _leads_outside(file, paths))
-    files = list(dict.fromkeys((*(file for file in given if file not in outside), *imported_files(scripts))))
+    imported = (file for file in imported_files(scripts) if not is_excluded(file, exclude))
+    files = list(dict.fromkeys((*(file for file in given if file not in outside), *imported)))
     project = read_project(files)
     size = sum(file.stat().st_size for file in files if file_kind(file) in ("python", "notebook"))
     results, late = list[FileFindings](), dict[str, list[CodeFinding]]()

@@ -211,7 +211,7 @@ def step_loop(reader: NameResolver, node: ast.For | ast.While) -> bool:
         calls_own = reader.place.in_forward and any(name.startswith("self.") for name in _calls_in(node))
         decodes = bool(_DECODERS.search(reader.place.function)) and any(map(_MODEL.fullmatch, _calls_in(node)))
         return calls_own or decodes
-    if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
+    if not isinstance(node.iter, ast.Call):
         return False
     if not isinstance(node.iter.func, ast.Name) or node.iter.func.id not in ("range", "tqdm", "trange"):
         return False

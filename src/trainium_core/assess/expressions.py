@@ -32,6 +32,7 @@ class Expressions:
         self.place: CodePlace = CodePlace()
         self.globals: Scope = {}
         self.scopes: list[Scope] = [self.globals]
+        self.star_imports: list[str] = []
         self.functions: dict[str, Function] = {}
         self.classes: dict[str, Class] = {}
         self._expressions: dict[type, Callable[[Any], str]] = {
@@ -43,7 +44,7 @@ class Expressions:
             )
         }  # fmt: skip
 
-    def read_function(self, function: Function, site: CallSite, place: CodePlace) -> str:
+    def read_function(self, function: Function, site: CallSite | None = None, caller: CodePlace | None = None) -> str:
         """The value that the function returns. Reads it if it was not read yet for such a call."""
         raise NotImplementedError
 
@@ -102,7 +103,10 @@ class Expressions:
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
-        return f"builtins.{name}" if name in _BUILTINS else UNKNOWN
+        if name in _BUILTINS:
+            return f"builtins.{name}"
+        values = (self.project.global_value(module, name) for module in self.star_imports)
+        return next(filter(None, values), UNKNOWN)
 
     def _name(self, node: ast.Name) -> str:
         value = self._look_up(node.id)

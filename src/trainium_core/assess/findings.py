@@ -93,6 +93,7 @@ class Assessment:
         unreadable: Files and notebook cells that could not be read.
         comments: Comments that ignore nothing.
         unknown: The first place of each library that libraries.toml does not name, by the library's name.
+        known: The number of findings of the baseline, which `findings` does not contain.
     """
 
     files: int
@@ -101,6 +102,7 @@ class Assessment:
     unreadable: Sequence[ReadingProblem]
     comments: Sequence[ReadingProblem]
     unknown: Mapping[str, str]
+    known: int = 0
 
     def counted(self, stacks: Sequence[str] = STACKS) -> Sequence[CodeFinding]:
         """Findings that matter for at least one of the stacks and that no comment ignores."""

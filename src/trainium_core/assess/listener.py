@@ -67,8 +67,8 @@ class Project(Protocol):
         """
         ...
 
-    def names(self, module: str) -> Scope:
-        """The names that `from module import *` binds; empty for other modules."""
+    def global_value(self, module: str, name: str) -> str:
+        """The value of a name of a module of the project, including the names of its star imports; else UNKNOWN."""
         ...
 
     def is_module_class(self, path: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trainium_core.assess import kinds
 from trainium_core.assess.findings import CodeFinding, FileFindings
-from trainium_core.assess.listener import CallSite, CodePlace, Scope
+from trainium_core.assess.listener import CallSite, CodePlace
 from trainium_core.assess.resolver import NameResolver
 from trainium_core.assess.sources import UnreadableSourceError, file_kind, notebook_source, python_source, read_bytes
 
@@ -19,11 +19,13 @@ class Summary:
         functions: Its functions, without methods.
         classes: Its classes, and whether each derives from torch.nn.Module.
         names: The values of its global names.
+        star_imports: The modules from which it imports all names.
     """
 
     def __init__(self, resolver: NameResolver) -> None:
         self.classes = {path: cls.is_module for path, cls in resolver.classes.items()}
         self.names = dict(resolver.globals)
+        self.star_imports = resolver.star_imports
         # The syntax trees of methods, most of a tree, are not kept: only a class calls its methods.
         for cls in resolver.classes.values():
             cls.methods = {}
@@ -77,9 +79,18 @@ class ProjectFiles:
             return f"{site.path}()"
         return summary.read_function(summary.functions[name], site, place)
 
-    def names(self, module: str) -> Scope:
-        summary = self.summary(module) if module.partition(".")[0] in self.roots else None
-        return {name: value for name, value in summary.names.items() if name[0] != "_"} if summary else {}
+    def global_value(self, module: str, name: str) -> str:
+        waiting, known = [module], set[str]()
+        while waiting:
+            module = waiting.pop(0)
+            if module in known or module.partition(".")[0] not in self.roots:
+                continue
+            known.add(module)
+            if summary := self.summary(module):
+                if value := summary.names.get(name):
+                    return value
+                waiting += summary.star_imports
+        return kinds.UNKNOWN
 
     def is_module_class(self, path: str) -> bool:
         summary, name = self._find(path)
@@ -97,7 +108,7 @@ class ProjectFiles:
             own = f"{self.file_module(self._files[module])}.{name}"
             if own in summary.classes or own in summary.functions:
                 return summary, own
-            path = summary.names.get(name, "")
+            path = self.global_value(module, name)
         return None, ""
 
     def summary(self, module: str) -> Summary | None:

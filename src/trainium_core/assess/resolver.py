@@ -123,7 +123,7 @@ class NameResolver(Expressions):
         for alias in node.names:
             path = f"{origin}.{alias.name}" if origin else alias.name
             if alias.name == "*":
-                self.scopes[-1].update(self.project.names(origin))
+                self.star_imports.append(origin)
             else:
                 self.scopes[-1][alias.asname or alias.name] = path
 

@@ -39,8 +39,18 @@ def file_kind(path: Path) -> str:
     return ""
 
 
-def source_files(start: Path) -> Iterator[Path]:
+def is_excluded(path: Path, patterns: Sequence[str]) -> bool:
+    """Whether a glob fits the path, or the name of the file or of a folder in it."""
+    names = (path.as_posix(), *path.parts)
+    return any(fnmatchcase(name, pattern.rstrip("/")) for pattern in patterns for name in names)
+
+
+def source_files(start: Path, exclude: Sequence[str] = ()) -> Iterator[Path]:
     """The files to read at a path, in order. If the path is a file, it is read regardless of its name.
+
+    Args:
+        start: The file or folder.
+        exclude: Globs of paths, or of names of files and folders, below `start` that are not read.
 
     Raises:
         OSError: The path does not exist, or a folder cannot be listed.
@@ -56,11 +66,12 @@ def source_files(start: Path) -> Iterator[Path]:
     for folder, below, names in os.walk(start, onerror=fail):
         below[:] = sorted(
             name for name in below if not name.startswith(".") and name not in FILES["skipped_folders"]
+            and not is_excluded(Path(folder, name).relative_to(start), exclude)
             and not os.path.lexists(Path(folder, name, "pyvenv.cfg"))
         )  # fmt: skip
         for name in sorted(names):
             path = Path(folder, name)
-            if file_kind(path) and path.is_file():
+            if file_kind(path) and path.is_file() and not is_excluded(path.relative_to(start), exclude):
                 yield path
 
 

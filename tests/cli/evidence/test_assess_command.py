@@ -54,7 +54,7 @@ def test_unreadable_file_fails_and_the_rest_is_shown(folder: Path) -> None:
     (folder / "b.py").write_text("def f(:")
     shown = run("assess", ".")
     assert shown.exit_code == ExitCode.NOT_READY
-    assert "a.py:2:5: C02" in shown.output
+    assert "a.py:2:5: change: C02" in shown.output
     assert "b.py:1: is not Python" in shown.output
     assert "1 file not fully read" in shown.output.splitlines()[0]
 
@@ -133,3 +133,104 @@ def test_assessed_code_is_not_executed(folder: Path) -> None:
     (folder / "setup.py").write_text("open('ran', 'w')\n")
     run("assess", ".")
     assert not (folder / "ran").exists()
+
+
+def findings_of(*options: str) -> list[str]:
+    document = json.loads(run("assess", ".", "--format", "json", "--fail-on", "never", *options).output)
+    return [f"{finding['path']} {finding['rule']}" for finding in document["findings"]]
+
+
+@pytest.fixture
+def findings(folder: Path) -> Path:
+    (folder / "a.py").write_text(STOPS + CHANGE)
+    (folder / "sub").mkdir()
+    (folder / "sub" / "b.py").write_text(CHANGE)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        (("--select", "C"), ["a.py C02", "sub/b.py C02"]),
+        (("--select", "C04,flash-attn"), ["a.py L-flash-attn"]),
+        (("--select", "C0", "--ignore", "C02"), []),
+        (("--ignore", "L"), ["a.py C02", "sub/b.py C02"]),
+        (("--exclude", "sub"), ["a.py L-flash-attn", "a.py C02"]),
+        (("--exclude", "sub/*.py", "--exclude", "c*"), ["a.py L-flash-attn", "a.py C02"]),
+    ],
+)
+def test_rules_are_selected_and_files_excluded_by_options_or_settings(
+    options: tuple[str, ...], shown: list[str], findings: Path
+) -> None:
+    assert findings_of(*options) == shown
+    settings = dict[str, list[str]]()
+    for option, value in zip(options[::2], options[1::2], strict=True):
+        settings.setdefault(option.removeprefix("--"), []).extend(value.split(","))
+    table = "".join(f"{name} = {json.dumps(values)}\n" for name, values in settings.items())
+    (findings / "pyproject.toml").write_text(f"[tool.trn.assess]\n{table}")
+    assert findings_of() == shown
+
+
+def test_options_replace_settings(findings: Path) -> None:
+    (findings / "pyproject.toml").write_text('[tool.trn.assess]\nselect = ["S"]\nstack = "xla"\nfail-on = "change"\n')
+    assert run("assess", ".").exit_code == ExitCode.OK
+    assert run("assess", ".", "--select", "C").exit_code == ExitCode.NOT_READY
+    assert run("assess", ".", "--select", "C", "--fail-on", "stops", "--stack", "native").output.startswith("native:")
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("selects = []", "has no setting selects"),
+        ("select = 'C'", "must be a list of strings"),
+        ("stack = 'cuda'", "must be one of native, xla, both"),
+        ("baseline = 1", "must be the name of a file"),
+        ("ignore = ['X99']", "X99 is no rule"),
+        ("=", "cannot be read"),
+    ],
+)
+def test_wrong_setting_is_named(table: str, says: str, findings: Path) -> None:
+    (findings / "pyproject.toml").write_text(f"[tool.trn.assess]\n{table}\n")
+    ended = run("assess", ".")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert says in ended.stderr
+
+
+def test_findings_of_a_baseline_are_left_out_where_lines_have_moved(findings: Path) -> None:
+    assert run("assess", ".", "--write-baseline", "known.json").output == "3 findings written to known.json\n"
+    (findings / "a.py").write_text("import os\n" + STOPS + CHANGE + "y = torch.ones(3).cuda()\n" + CHANGE)
+    assert findings_of("--baseline", "known.json") == ["a.py C02", "a.py C02"]
+    shown = run("assess", ".", "--baseline", "known.json")
+    assert shown.exit_code == ExitCode.OK
+    assert "Left out: 3 findings of the baseline." in shown.output
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"schema": "other", "findings": []}'])
+def test_file_that_is_no_baseline_is_named(content: str, findings: Path) -> None:
+    (findings / "known.json").write_text(content)
+    ended = run("assess", ".", "--baseline", "known.json")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "known.json is not a baseline" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("plan", "shown"),
+    [
+        ({"trn:instance_type": "trn1.32xlarge"}, ["xla"]),
+        ({"trn:instance_type": "trn2.48xlarge", "trn:ami": "ami-0123456789abcdef0"}, ["native"]),
+        ({"trn:instance_type": "p5.48xlarge"}, ["native", "xla"]),
+        ({"trn:instance_type": "none"}, ["native", "xla"]),
+    ],
+)
+def test_stack_is_that_of_the_plan(plan: dict[str, str], shown: list[str], folder: Path) -> None:
+    (folder / "a.py").write_text(CHANGE)
+    (folder / "cdk.json").write_text(json.dumps({"context": {"trn:region": "us-east-2", **plan}}))
+    assert [*json.loads(run("assess", ".", "--format", "json").output)["stacks"]] == shown
+
+
+def test_places_come_before_the_texts_with_their_severity(folder: Path) -> None:
+    (folder / "a.py").write_text("import torch\nmodel = torch.nn.parallel.DistributedDataParallel(m)\n")
+    output = run("assess", ".").output
+    place = "a.py:2:9: native none, xla stops: D03 model"
+    assert 0 < output.index(place) < output.index("STOPS: ")
+    assert "a.py:2:9: stops: D03" in run("assess", ".", "--stack", "xla").output
