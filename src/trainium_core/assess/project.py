@@ -39,6 +39,7 @@ class ProjectFiles:
 
     Attributes:
         read_early: The findings in files that were read early because another file imports them.
+        own: The files whose findings are wanted; None: all. Of others, only what the wanted ones use is read.
         late: Findings in functions that were read again because another file calls them.
         roots: First parts of all names that a file can be imported by.
     """
@@ -46,9 +47,11 @@ class ProjectFiles:
     def __init__(self, files: Sequence[Path], read: Callable[[Path, "ProjectFiles"], FileFindings]) -> None:
         self._read = read
         self.read_early = dict[Path, FileFindings]()
+        self.own: frozenset[Path] | None = None
         self.late = list[CodeFinding]()
         self._root = Path(os.path.commonpath([file.absolute().parent for file in files])) if files else Path()
         self._files = dict[str, Path]()
+        self._names = dict[Path, str]()
         self._ambiguous = set[str]()
         self._summaries = dict[Path, Summary | None]()
         self.roots = set[str]()
@@ -56,7 +59,8 @@ class ProjectFiles:
             self._add(file)
 
     def _add(self, file: Path) -> None:
-        parts = self.file_module(file).split(".")
+        module = self._names[file] = self._module(file)
+        parts = module.split(".")
         for first in range(len(parts)):
             name = ".".join(parts[first:])
             self.roots.add(parts[first])
@@ -66,6 +70,9 @@ class ProjectFiles:
 
     def file_module(self, file: Path) -> str:
         """The module name of a file, relative to the folder that contains all files."""
+        return self._names.get(file) or self._module(file)
+
+    def _module(self, file: Path) -> str:
         parts = (
             file.absolute().parent.relative_to(self._root).parts if file.absolute().is_relative_to(self._root) else ()
         )
@@ -118,8 +125,13 @@ class ProjectFiles:
         file = self._files[module]
         if file not in self._summaries:
             self._summaries[file] = None
-            self.read_early[file] = self._read(file, self)
+            findings = self._read(file, self)
+            if self.owns(file):
+                self.read_early[file] = findings
         return self._summaries[file]
+
+    def owns(self, file: Path) -> bool:
+        return self.own is None or file in self.own
 
     def remember(self, file: Path, resolver: NameResolver) -> None:
         """Store the results of reading a file, for the modules that import it."""

@@ -62,11 +62,11 @@ class NameResolver(Expressions):
             )
         }  # fmt: skip
 
-    def read(self, tree: ast.Module) -> None:
-        """Read the module, then each function that nothing in it has called."""
+    def read(self, tree: ast.Module, *, whole: bool = True) -> None:
+        """Read the module, then, if it is read as a whole, each function that nothing in it has called."""
         self._bind_ahead(tree.body)
         self.block(tree.body)
-        for function in self._unread():
+        for function in self._unread() if whole else ():
             self.read_function(function)
 
     def _unread(self) -> Iterable[Function]:
