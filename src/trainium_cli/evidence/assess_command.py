@@ -131,7 +131,6 @@ def assess(
             assessment = without_baseline(assessment, Path(known))
     except SelectionError as error:
         raise CliError(str(error), ExitCode.BAD_INPUT) from None
-    fail_on = fail_on or settings.get("fail-on", "stops")
     shown = _shown(invocation, stack or settings.get("stack"))
     comparison = _compared(invocation, assessment, observed, shown) if observed else None
     if shape == "json":
@@ -145,9 +144,10 @@ def assess(
         show_assessment(assessment, shown)
         if comparison:
             show_comparison(*comparison)
-    if fail_on == "never":
+    lowest: str = fail_on or settings.get("fail-on", "stops")
+    if lowest == "never":
         return ExitCode.OK
-    fails = bool(assessment.unreadable) or assessment.worst(shown) >= Severity[fail_on]
+    fails = bool(assessment.unreadable) or assessment.worst(shown) >= Severity[lowest]
     return ExitCode.NOT_READY if fails else ExitCode.OK
 
 

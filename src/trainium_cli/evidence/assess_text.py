@@ -52,8 +52,9 @@ def show_assessment(assessment: Assessment, shown: Sequence[str]) -> None:
         f"{_counted(assessment.files, 'file')}, {_counted(assessment.lines, 'line')}. "
         f"Estimated effort for one place: {effort}."
     )
-    if assessment.known:
-        out.print(f"Left out: {_counted(assessment.known, 'finding')} of the baseline.")
+    for count, what in ((assessment.known, "the baseline"), (assessment.unselected, "rules that are not selected")):
+        if count:
+            out.print(f"Left out: {_counted(count, 'finding')} of {what}.")
 
 
 def _severities(rule: CodeRule, shown: Sequence[str]) -> str:

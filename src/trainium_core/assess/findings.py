@@ -94,6 +94,7 @@ class Assessment:
         comments: Comments that ignore nothing.
         unknown: The first place of each library that libraries.toml does not name, by the library's name.
         known: The number of findings of the baseline, which `findings` does not contain.
+        unselected: The number of findings of rules that are not selected, which `findings` does not contain.
     """
 
     files: int
@@ -103,6 +104,7 @@ class Assessment:
     comments: Sequence[ReadingProblem]
     unknown: Mapping[str, str]
     known: int = 0
+    unselected: int = 0
 
     def counted(self, stacks: Sequence[str] = STACKS) -> Sequence[CodeFinding]:
         """Findings that matter for at least one of the stacks and that no comment ignores."""
@@ -155,6 +157,8 @@ class Assessment:
             gaps.append(_counted(len(files), "file not fully read", "files not fully read"))
         if self.unknown:
             gaps.append(_counted(len(self.unknown), "library unknown", "libraries unknown"))
+        if left_out := self.known + self.unselected:
+            gaps.append(_counted(left_out, "finding left out", "findings left out"))
         return f"; {', '.join(gaps)}" if gaps else ""
 
 

@@ -35,7 +35,7 @@ def as_json(assessment: Assessment, shown: Sequence[str], version: str) -> Mappi
         "rules": {name: _rule(rules()[name]) for name in sorted(used)},
         "findings": [_finding(finding) for finding in assessment.counted(shown)],
         "ignored": [{**_finding(finding), "reason": finding.reason} for finding in assessment.ignored],
-        "baseline": assessment.known,
+        "left_out": {"baseline": assessment.known, "rules": assessment.unselected},
         "unknown_libraries": dict(assessment.unknown),
         "not_read": [_problem(problem) for problem in assessment.unreadable],
         "comments": [_problem(problem) for problem in assessment.comments],

@@ -38,7 +38,7 @@ _FLAGS = re.compile(r"(is|use|return|output|do|with|no)_|train|mode|name|layer|i
 
 _EPOCH = re.compile(r"_?(ep|epoch|epoch_\w+)")
 
-_WORD = re.compile(r"\w+")
+_CALLED = re.compile(r"\b(\w+)\(")
 
 DEEPEST_CALLS = 12
 
@@ -85,9 +85,8 @@ class NameResolver(Expressions):
 
     @cached_property
     def _followed_by_parenthesis(self) -> Counter[str]:
-        """How often each name is defined or called. This is several times faster than a search for each name."""
-        backwards = (_WORD.match(before[::-1]) for before in self.text.split("("))
-        return Counter(match[0][::-1] for match in backwards if match)
+        """How often each name is defined or called."""
+        return Counter(_CALLED.findall(self.text))
 
     def _bind_ahead(self, body: Sequence[ast.stmt]) -> None:
         """Bind names of classes and functions, which code above their definition may use."""

@@ -32,12 +32,11 @@ def project_settings(folder: Path) -> Mapping[str, Any]:
     if not file.is_file():
         return {}
     try:
-        settings: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SelectionError(f"{file} cannot be read: {error}") from error
-    for name in TABLE.split("."):
-        settings = settings.get(name, {}) if isinstance(settings, dict) else {}
-    for key, value in cast("dict[str, Any]", settings).items():
+    settings = _table(_table(_table(document, "tool"), "trn"), "assess")
+    for key, value in settings.items():
         if key in _LISTS:
             if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[object]", value)):
                 raise SelectionError(f"{file}: {TABLE}.{key} must be a list of strings")
@@ -50,6 +49,11 @@ def project_settings(folder: Path) -> Mapping[str, Any]:
         elif not isinstance(value, str):
             raise SelectionError(f"{file}: {TABLE}.baseline must be the name of a file")
     return settings
+
+
+def _table(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = parent.get(key)
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def named_rules(names: Sequence[str]) -> frozenset[str]:
@@ -77,7 +81,8 @@ def _names(rule: str) -> tuple[str, str]:
 def selected(assessment: Assessment, select: Sequence[str], ignore: Sequence[str]) -> Assessment:
     """The assessment with the findings of the selected rules, by default of all, without those of ignored rules."""
     kept = (named_rules(select) if select else frozenset(rules())) - named_rules(ignore)
-    return replace(assessment, findings=[finding for finding in assessment.findings if finding.rule in kept])
+    findings = [finding for finding in assessment.findings if finding.rule in kept]
+    return replace(assessment, findings=findings, unselected=len(assessment.findings) - len(findings))
 
 
 def as_baseline(assessment: Assessment) -> str:

@@ -203,6 +203,14 @@ def test_findings_of_a_baseline_are_left_out_where_lines_have_moved(findings: Pa
     shown = run("assess", ".", "--baseline", "known.json")
     assert shown.exit_code == ExitCode.OK
     assert "Left out: 3 findings of the baseline." in shown.output
+    assert shown.output.startswith("native: needs edits: 1 kind of finding needs an edit; 3 findings left out\n")
+
+
+@pytest.mark.usefixtures("findings")
+def test_verdict_names_the_findings_of_rules_that_are_not_selected() -> None:
+    output = run("assess", ".", "--ignore", "C02,flash-attn").output
+    assert output.startswith("native: nothing found; 3 findings left out\n")
+    assert "Left out: 3 findings of rules that are not selected." in output
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"schema": "other", "findings": []}'])
