@@ -58,7 +58,7 @@ def labelled() -> frozenset[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value
     ]
     words = {word for text in texts for word in re.findall(r"[a-z0-9-]+:[A-Z][A-Za-z0-9]+", text)}
-    return frozenset(words & set(known_actions())) | {listing.permission for listing in LISTINGS}
+    return frozenset(words) | {listing.permission for listing in LISTINGS}
 
 
 def documented() -> set[str]:

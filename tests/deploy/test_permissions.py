@@ -120,6 +120,13 @@ def test_reader_policy_allows_the_calls_of_its_commands(reader: Account, entry: 
     assert ended.called <= documented("read-only", entry)
 
 
+def test_reader_policy_allows_the_search_for_enabled_regions(reader: Account) -> None:
+    ended = run_as(reader, "list", "--all-regions")
+    assert "ec2:DescribeRegions" in ended.called
+    assert "not allowed" not in ended.printed, ended.printed
+    assert ended.called <= documented("read-only", "list, status")
+
+
 def test_reader_policy_does_not_allow_destroy(reader: Account) -> None:
     ended = run_as(reader, "destroy", "--yes", "--grace", "0", *OPTIONS)
     assert ended.code != 0
