@@ -239,6 +239,7 @@ def test_restart_after_a_lost_node_is_split_into_its_parts(spec: BenchFile) -> N
         first,
         number=2,
         started=AT + timedelta(seconds=400),
+        resume_from="step-5",
         checkpoint_at=AT + timedelta(seconds=80),
         outcome=Outcome(result="succeeded", reason=""),
     )
@@ -253,6 +254,14 @@ def test_restart_after_a_lost_node_is_split_into_its_parts(spec: BenchFile) -> N
         "recovery_waited_seconds": 300,
         "recovery_begun_seconds": 10,
     }
+    restarted = replace(
+        job, state=replace(state, attempts=(first, replace(second, resume_from=None, checkpoint_at=None)))
+    )
+    lost = record_of(spec, [run_of(spec, 0.5)] * 3, recovered=restarted).metrics["recovery_lost_seconds"]
+    assert (lost.value, lost.why_null) == (
+        None,
+        "the job had no complete checkpoint: how much work its restart repeated is unknown",
+    )
     assert record.metrics["recovery_seconds"].why_null == "too few for an interval: 1 of at least 3 restarts"
     without = record_of(spec, [run_of(spec, 0.5)] * 3).metrics["recovery_seconds"]
     assert without.why_null == "no job that lost a node was measured"

@@ -199,7 +199,10 @@ def job_record(state: JobState, running_hour: Total | None) -> list[Mapping[str,
 
 def _restart(line: Mapping[str, Any]) -> str:
     checkpoint = line["checkpoint"]
-    lost = f"of work since checkpoint {checkpoint}" if checkpoint else "of work at most, without a complete checkpoint"
+    lost = (
+        f"of work since checkpoint {checkpoint}" if checkpoint else "of work, or less if it continued from its outputs"
+    )
+    at_most = "" if checkpoint or line["lost_seconds"] is None else "at most "
     parts = [
         (line["lost_seconds"], lost),
         (line["waited_seconds"], "until its nodes were available"),
@@ -207,7 +210,7 @@ def _restart(line: Mapping[str, Any]) -> str:
     ]
     parts_shown = ", ".join(f"{duration(seconds)} {what}" for seconds, what in parts if seconds is not None)
     cost = "" if line["usd"] is None else f", {dollars(Decimal(str(line['usd'])))}"
-    return f"the restart cost {duration(line['seconds'])}{cost}: {parts_shown}"
+    return f"the restart cost {at_most}{duration(line['seconds'])}{cost}: {parts_shown}"
 
 
 def show_state(state: JobState, hourly: Total) -> None:

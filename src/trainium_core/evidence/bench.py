@@ -298,15 +298,20 @@ def _recovery(job: RecoveredJob | None) -> Iterator[tuple[str, Metric]]:
     detected = seconds_between(job.gone_at, outcome.at) if outcome else None
     parts = {"detected": detected, "waited": restart.waited, "begun": restart.begun}
     known = [seconds for seconds in parts.values() if seconds is not None]
+    has_checkpoint = restart.checkpoint is not None
+    lost = restart.lost if has_checkpoint else None
     durations = {
         "recovery_seconds": sum(known) if len(known) == len(parts) else None,
         # The time from the loss of the node to its detection is part of recovery_detected_seconds.
-        "recovery_lost_seconds": None if restart.lost is None else max(0.0, restart.lost - (detected or 0)),
+        "recovery_lost_seconds": None if lost is None else max(0.0, lost - (detected or 0)),
         **{f"recovery_{part}_seconds": seconds for part, seconds in parts.items()},
     }
     for name, seconds in durations.items():
         if seconds is None:
-            yield name, unknown("s", "the job's record does not have this time", n=1)
+            why = "the job's record does not have this time"
+            if name == "recovery_lost_seconds" and not has_checkpoint:
+                why = "the job had no complete checkpoint: how much work its restart repeated is unknown"
+            yield name, unknown("s", why, n=1)
         else:
             why = f"too few for an interval: 1 of at least {FEWEST_RUNS} restarts"
             yield name, Metric(value=seconds, unit="s", n=1, origin=MEASURED, why_null=why)

@@ -29,7 +29,8 @@ class Restart:
     Attributes:
         attempt: Number of the attempt after the restart.
         checkpoint: The checkpoint that this attempt continues from, if any.
-        lost: Work since that checkpoint, or since the start of the command without one.
+        lost: Work since that checkpoint, or since the start of the command without one. The script lost less if it
+            continues from newer outputs.
         waited: Time until the attempt started.
         begun: Time from the attempt's start to the first step, or to the start of the command if the script does not
             print steps.

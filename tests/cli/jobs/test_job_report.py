@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,34 @@ def test_reason_of_an_earlier_attempt_is_shown_and_that_of_the_last_is_not() -> 
     assert state_line(replace(state, attempts=(attempts[0],), outcome=None), 2) == (
         "[2.0 s] node-lost, waiting for the nodes: why node-lost"
     )
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "expected"),
+    [
+        (
+            "step-5",
+            "the restart cost 90 s: 30 s of work since checkpoint step-5, 60 s until its nodes were available",
+        ),
+        (
+            None,
+            "the restart cost at most 2 min 40 s: 100 s of work, or less if it continued from its outputs, "
+            "60 s until its nodes were available",
+        ),
+    ],
+)
+def test_restart_without_a_checkpoint_costs_at_most_the_work_since_the_start(
+    checkpoint: str | None, expected: str
+) -> None:
+    begun = datetime(2026, 11, 24, 12, tzinfo=UTC)
+    lost = Outcome(result="node-lost", reason="", at=begun + timedelta(seconds=100))
+    first = Attempt(number=1, started=begun, instance_ids=(), resume_from=None, outcome=lost)
+    saved = begun + timedelta(seconds=70) if checkpoint else None
+    started = begun + timedelta(seconds=160)
+    second = Attempt(number=2, started=started, instance_ids=(), resume_from=checkpoint, checkpoint_at=saved)
+    job = Job(id="fit-1", nodes=1, processes_per_node=1, command="true", retries=1)
+    state = JobState(job=job, attempts=(first, second), outcome=None)
+    assert ("attempt 2", expected) in [*attempt_rows(state, None)]
 
 
 @pytest.mark.parametrize("states", [("results", "succeeded"), ("succeeded", "succeeded"), ("failed", "ending")])
