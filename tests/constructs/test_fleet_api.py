@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from aws_cdk import Duration, Environment, RemovalPolicy, Stack, Tags, assertions
+from aws_cdk import Duration, Environment, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
@@ -378,18 +378,6 @@ def test_destroy_in_a_stack_protected_later_fails_synthesis() -> None:
     stack.termination_protection = True
     with pytest.raises(RuntimeError, match="end: got destroy with termination_protection=True"):
         synthesize(stack)
-
-
-def test_destroy_names_buckets_of_the_app_that_block_the_deletion() -> None:
-    stack = new_stack()
-    fleet_in(stack, end=PilotEnd.after(Duration.hours(8), action="destroy"))
-    s3.Bucket(stack, "Blocks", removal_policy=RemovalPolicy.DESTROY)
-    s3.CfnBucket(stack, "BlocksToo")
-    s3.Bucket(stack, "Kept")
-    s3.Bucket(stack, "Emptied", removal_policy=RemovalPolicy.DESTROY, auto_delete_objects=True)
-    found = assertions.Annotations.from_stack(stack).find_warning("*", assertions.Match.any_value())
-    named = [warning.id for warning in found if "trn:end.bucket" in str(warning.entry.data)]
-    assert sorted(named) == [f"/{stack.node.path}/Blocks/Resource", f"/{stack.node.path}/BlocksToo"]
 
 
 SIZE_CHANGES: dict[str, Callable[[Any], object]] = {

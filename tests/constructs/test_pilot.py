@@ -7,14 +7,25 @@ from functools import cache
 from typing import Any
 
 import pytest
-from aws_cdk import Environment, Stack
+from aws_cdk import Duration, Environment, RemovalPolicy, Stack, assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sns as sns
 from moto.iam.access_control import IAMPolicy, PermissionResult
 
 from tests.constructs.plans import reserved
-from tests.constructs.synth import REGION, Json, Template, as_list, as_text, cluster_template, new_app, synthesize
+from tests.constructs.synth import (
+    REGION,
+    Json,
+    Template,
+    as_list,
+    as_text,
+    cluster_template,
+    new_app,
+    new_stack,
+    synthesize,
+)
 from trainium_cdk import Budget, NeuronFleet, PilotEnd
 from trainium_cdk.pilot.pilot import Pilot, budget_name
 from trainium_cdk.pilot.pilot_props import PilotProps
@@ -325,3 +336,17 @@ def test_imported_topic_of_notices_is_named_with_what_its_policy_must_allow() ->
     warned = [str(entry.data) for entry in pilot.node.metadata if entry.type == "aws:cdk:warning"]
     for service in ("budgets", "cloudwatch"):
         assert any("imported topic Own/Ours" in text and f"{service}.amazonaws.com" in text for text in warned)
+
+
+def test_destroy_names_buckets_of_the_app_that_block_the_deletion() -> None:
+    stack = new_stack()
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    end = PilotEnd.after(Duration.hours(8), action="destroy")
+    NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.32xlarge"), vpc=vpc, end=end)
+    s3.Bucket(stack, "Blocks", removal_policy=RemovalPolicy.DESTROY)
+    s3.CfnBucket(stack, "BlocksToo")
+    s3.Bucket(stack, "Kept")
+    s3.Bucket(stack, "Emptied", removal_policy=RemovalPolicy.DESTROY, auto_delete_objects=True)
+    found = assertions.Annotations.from_stack(stack).find_warning("*", assertions.Match.any_value())
+    named = [warning.id for warning in found if "trn:end.bucket" in str(warning.entry.data)]
+    assert sorted(named) == [f"/{stack.node.path}/Blocks/Resource", f"/{stack.node.path}/BlocksToo"]
