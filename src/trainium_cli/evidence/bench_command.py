@@ -18,14 +18,14 @@ from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import read_engine
 from trainium_cli.terminal import console, echo, print_json, question, say, table
 from trainium_core.aws.prices import AwsPrices
-from trainium_core.evidence.bench import SidePrices, side_record, with_ratios
+from trainium_core.evidence.bench import MeasuredRun, SidePrices, side_record, with_ratios
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, bench_jobs, read_bench_file
 from trainium_core.evidence.fidelity import with_fidelity
 from trainium_core.evidence.figures import interval_text
 from trainium_core.evidence.gates import NOT_MEASURED, NOT_MET, WITHIN_NOISE
 from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.numbers import number
-from trainium_core.evidence.record import LAB, LAB_PREFIX, Hardware, Record, Software, Tool, record_text
+from trainium_core.evidence.record import LAB, LAB_PREFIX, Hardware, Record, RecordedRun, Software, Tool, record_text
 from trainium_core.evidence.software import job_software
 from trainium_core.jobs.engine import check_keys
 from trainium_core.jobs.request import JobRequest
@@ -82,7 +82,7 @@ def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCo
         code for side in sides if side.config.recovery and (code := _recover(side, spec, journal, yes=yes))
     ]
     records = with_ratios(
-        with_fidelity([_record(side, spec) for side in sides], spec),
+        with_fidelity([_record(side, spec, journal) for side in sides], spec),
         {f"{spec.name}-{side.config.name}": side.runs for side in sides},
     )
     for record in records:
@@ -137,7 +137,8 @@ def _confirm_terminations(sides: Sequence[Side]) -> None:
         click.confirm(question(text), abort=True)
 
 
-def _record(side: Side, spec: BenchFile) -> Record:
+def _record(side: Side, spec: BenchFile, journal: Journal) -> Record:
+    """The record of the side, with the jobs that failed or were restarted, and were repeated, as excluded runs."""
     state, plan, hardware_kind = side.states[-1], side.plan, side.hardware_kind
     made = datetime.now(UTC)
     prices = _prices(side, hardware_kind, made)
@@ -157,7 +158,7 @@ def _record(side: Side, spec: BenchFile) -> Record:
     return side_record(
         spec,
         side.config,
-        side.runs,
+        [*side.runs, *_repeated(side, journal)],
         hardware_kind=hardware_kind,
         hardware=hardware,
         software=_software(side),
@@ -168,6 +169,13 @@ def _record(side: Side, spec: BenchFile) -> Record:
         recovered=side.recovered,
         warnings=tuple(side.warnings),
     )
+
+
+def _repeated(side: Side, journal: Journal) -> Iterator[MeasuredRun]:
+    known = {measured.run.job for measured in side.runs}
+    for job in journal.failed.values():
+        if job.side == side.config.name and job.job not in known:
+            yield MeasuredRun(run=RecordedRun(job=job.job, excluded=f"{job.run}: {job.reason}"))
 
 
 def _prices(side: Side, hardware_kind: str, now: datetime) -> SidePrices:

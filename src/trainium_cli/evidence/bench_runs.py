@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,8 +15,9 @@ from trainium_cli.jobs.job_options import packed_source
 from trainium_cli.jobs.job_report import report_source
 from trainium_cli.jobs.job_submission import submit
 from trainium_cli.terminal import echo
-from trainium_core.evidence.bench import MeasuredRun, RecoveredJob, measured_run
+from trainium_core.evidence.bench import MeasuredRun, RecoveredJob, measured_run, not_counted
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, seeded
+from trainium_core.evidence.failed_jobs import FAILED, RECOVERY, FailedJob, read_failed_jobs
 from trainium_core.evidence.imports import Imported, ImportFileError, read_results
 from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM
 from trainium_core.evidence.steps import training_steps
@@ -67,12 +68,14 @@ class Journal:
         digest: The SHA-256 of the file.
         jobs: Job IDs, by side and seed, or side and "recovery".
         lost: The time when a node of a job was terminated, by the job's ID.
+        failed: The jobs that do not count, and that other jobs repeat.
     """
 
     path: Path
     digest: str
     jobs: dict[str, str]
     lost: dict[str, str]
+    failed: dict[str, FailedJob] = field(default_factory=dict[str, FailedJob])
 
     @classmethod
     def open(cls, output: Path, spec: BenchFile, file: Path) -> "Journal":
@@ -89,6 +92,7 @@ class Journal:
                 content = json.loads(path.read_text(encoding="utf-8"))
                 journal.jobs = {str(name): str(job) for name, job in content["jobs"].items()}
                 journal.lost = {str(job): str(at) for job, at in content["lost"].items()}
+                journal.failed = {job.job: job for job in read_failed_jobs(content)}
                 earlier = content["sha256"]
                 if None in map(moment, journal.lost.values()):
                     raise ValueError("a time in lost is not valid")
@@ -103,8 +107,16 @@ class Journal:
 
     def write(self) -> None:
         """Store the journal."""
-        content = {"sha256": self.digest, "jobs": self.jobs, "lost": self.lost}
+        failed = [asdict(job) for job in self.failed.values()]
+        content = {"sha256": self.digest, "jobs": self.jobs, "lost": self.lost, FAILED: failed}
         self.path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+    def note_failure(self, key: str, state: JobState) -> None:
+        """Store why a job does not count."""
+        side, _, run = key.partition(" ")
+        run = run if run == RECOVERY else f"seed {run}"
+        self.failed[state.job.id] = FailedJob(job=state.job.id, side=side, run=run, reason=not_counted(state))
+        self.write()
 
 
 @dataclass
@@ -145,7 +157,7 @@ def measure(side: Side, spec: BenchFile, seed: int, journal: Journal, scratch: P
         CliError: The job fails, its state is unknown, or a result is missing or invalid.
     """
     key = f"{side.config.name} {seed}"
-    state = _earlier(side, journal.jobs.get(key))
+    state = _earlier(side, journal, key)
     if state is None:
         state = _started(side, seed, journal, key, yes=yes)
     lines = _lines(side.engine, state)
@@ -156,14 +168,16 @@ def measure(side: Side, spec: BenchFile, seed: int, journal: Journal, scratch: P
     side.runs.append(run)
 
 
-def _earlier(side: Side, job_id: str | None) -> JobState | None:
+def _earlier(side: Side, journal: Journal, key: str) -> JobState | None:
+    job_id = journal.jobs.get(key)
     if job_id is None:
         return None
     with asking(side.invocation, side.plan, "Asking AWS for the earlier runs ..."):
         state = side.engine.state(job_id, every_node=True)
-    if state is None or len(state.attempts) > 1 or (state.outcome is not None and not state.outcome.is_success):
+    if state is not None and not_counted(state, while_running=True):
+        journal.note_failure(key, state)
         return None
-    return state if state.is_over else _followed(side, job_id)
+    return state if state is None or state.is_over else _followed(side, journal, key)
 
 
 def _started(
@@ -177,7 +191,7 @@ def _started(
     journal.jobs[key] = job.job_id
     journal.write()
     echo(f"Started {job.job_id}: {side.config.name}, seed {seed}.", err=True)
-    return _followed(side, job.job_id, loss)
+    return _followed(side, journal, key, loss)
 
 
 def measure_recovery(side: Side, spec: BenchFile, journal: Journal, *, yes: bool) -> None:
@@ -186,7 +200,7 @@ def measure_recovery(side: Side, spec: BenchFile, journal: Journal, *, yes: bool
     Raises:
         CliError: The job fails, its state is unknown, or the node is not terminated.
     """
-    key = f"{side.config.name} recovery"
+    key = f"{side.config.name} {RECOVERY}"
     job_id = journal.jobs.get(key)
     state = None
     if job_id is not None:
@@ -195,7 +209,7 @@ def measure_recovery(side: Side, spec: BenchFile, journal: Journal, *, yes: bool
     if state is None or (state.is_over and not _has_recovered(state, journal)):
         state = _started(side, spec.seeds[-1], journal, key, yes=yes, loss=_NodeLoss(side, spec, journal))
     elif not state.is_over:
-        state = _followed(side, state.job.id, _NodeLoss(side, spec, journal))
+        state = _followed(side, journal, key, _NodeLoss(side, spec, journal))
     if not _has_recovered(state, journal):
         message = f"{state.job.id} was not restarted after losing a node: run the command again to repeat the job."
         raise CliError(message, ExitCode.NOT_READY)
@@ -208,8 +222,9 @@ def _has_recovered(state: JobState, journal: Journal) -> bool:
     return state.job.id in journal.lost and len(state.attempts) > 1 and bool(state.outcome and state.outcome.is_success)
 
 
-def _followed(side: Side, job_id: str, loss: _NodeLoss | None = None) -> JobState:
+def _followed(side: Side, journal: Journal, key: str, loss: _NodeLoss | None = None) -> JobState:
     """The state of a job after its end. Raises CliError if the job fails, or its state is unknown."""
+    job_id = journal.jobs[key]
 
     def after_line(line: LogLine) -> None:
         if loss is not None:
@@ -221,6 +236,7 @@ def _followed(side: Side, job_id: str, loss: _NodeLoss | None = None) -> JobStat
     state = side.engine.state(job_id, every_node=True) or state
     if state.outcome is None or not state.outcome.is_success:
         show_reason(side.engine, state)
+        journal.note_failure(key, state)
         without = "" if loss else " No record was written."
         raise CliError(f"{job_id} did not succeed.{without}", ExitCode.NOT_READY)
     return state

@@ -79,11 +79,8 @@ def measured_run(
     state: JobState, steps: Sequence[TrainingStep], file: BenchFile, seed: int, imported: tuple[Imported, ...] = ()
 ) -> MeasuredRun:
     """The measurements of a job. If they do not count, the run has the reason in `excluded`."""
-    if state.outcome is None or not state.outcome.is_success:
-        reason = state.outcome.reason if state.outcome else "it has not ended"
-        return MeasuredRun(run=_run(state, (), seed, f"the job did not succeed: {reason}"))
-    if len(state.attempts) > 1:
-        return MeasuredRun(run=_run(state, (), seed, f"it was restarted: it has {len(state.attempts)} attempts"))
+    if reason := not_counted(state):
+        return MeasuredRun(run=_run(state, (), seed, reason))
     rates = {
         name: metric.value
         for result in imported
@@ -113,6 +110,15 @@ def measured_run(
         imported=imported,
         why_no_rates="" if TOKENS_PER_SECOND in rates else _why_no_tokens(run),
     )
+
+
+def not_counted(state: JobState, *, while_running: bool = False) -> str:
+    """Why a job does not count; empty if it counts or, with `while_running`, if it may count when it ends."""
+    if state.outcome is None and not while_running:
+        return "the job did not succeed: it has not ended"
+    if state.outcome is not None and not state.outcome.is_success:
+        return f"the job did not succeed: {state.outcome.reason or state.outcome.result}"
+    return f"it was restarted: it has {len(state.attempts)} attempts" if len(state.attempts) > 1 else ""
 
 
 def _problems_with_seconds(steps: Sequence[TrainingStep]) -> Iterator[str]:

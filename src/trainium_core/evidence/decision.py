@@ -78,15 +78,16 @@ def decide(evidence: Evidence) -> Decision:
     """The decision: NO if Trainium misses a gate or a tolerance, else NOT_YET if something is missing, else GO.
 
     GO requires at least one gate and one tolerance. All must be measured, with unchanged limits, and no interval of a
-    gate may contain its limit. All records, assessments and answers must be readable, and no files contradict each
-    other. AWS must support the software stack, or an answer accepts it by name. If several Trainium records of a
-    workload have the same gate or tolerance, the newest record decides. Numbers of the lab and of other sides never
-    decide.
+    gate may contain its limit. No job may have failed without being repeated. All records, assessments and answers must
+    be readable, and no files contradict each other. AWS must support the software stack, or an answer accepts it by
+    name. If several Trainium records of a workload have the same gate or tolerance, the newest record decides. Numbers
+    of the lab and of other sides never decide.
     """
     judgements = tuple(_judgements(evidence.records.values()))
     deciding = [judgement for judgement in judgements if not judgement.aside]
     failed = [judgement for judgement in deciding if judgement.state == NOT_MET]
     missing = [
+        *(f"The job {job.text}" for job in evidence.failed),
         *(_sentence(judgement) for judgement in deciding if judgement.state in (NOT_MEASURED, WITHIN_NOISE)),
         *_missing(deciding),
         *_moved_limits(judgements),

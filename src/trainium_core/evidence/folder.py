@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from trainium_core.assess.report_formats import JSON_SCHEMA as ASSESS_SCHEMA
 from trainium_core.assess.rules import STACKS, Severity
+from trainium_core.evidence.failed_jobs import RUNS, FailedJob, read_failed_jobs
 from trainium_core.evidence.record import LAB, SCHEMA, TRAINIUM, Record, RecordError, read_record
 from trainium_core.evidence.typed_json import shown
 from trainium_core.facts import DATA
@@ -115,6 +116,7 @@ class Evidence:
         not_read: Why a file that should be a record, an assessment or contract.toml was not read, by path.
         foreign: Why another JSON file is not evidence, by path. Inputs of records are not in `not_read` and `foreign`.
         contradictions: Files that do not belong together, one sentence each without a period.
+        failed: Jobs of `trn bench` that failed and are in no record.
     """
 
     files: Mapping[str, bytes]
@@ -124,15 +126,19 @@ class Evidence:
     not_read: Mapping[str, str]
     foreign: Mapping[str, str]
     contradictions: tuple[str, ...]
+    failed: tuple[FailedJob, ...] = ()
 
 
 def read_evidence(files: Mapping[str, bytes]) -> Evidence:
     """Read the files. Unreadable files do not raise an error: `not_read` and `foreign` have the reasons."""
     records, assessed = dict[str, Record](), list[AssessedCode]()
     answers, not_read, foreign = dict[str, Answer](), dict[str, str](), dict[str, str]()
+    failed = dict[str, FailedJob]()
     for path, content in sorted(files.items()):
         try:
-            if PurePosixPath(path).name == CONTRACT_FILE:
+            if path.endswith(RUNS):
+                failed |= {job.job: job for job in _failed_jobs(content)}
+            elif PurePosixPath(path).name == CONTRACT_FILE:
                 answers |= _answers(content)
             elif path.endswith(".json"):
                 document = _document(path, content)
@@ -150,6 +156,7 @@ def read_evidence(files: Mapping[str, bytes]) -> Evidence:
         return {path: why for path, why in reasons.items() if sha256(files[path]).hexdigest() not in inputs}
 
     distinct, contradictions = _distinct(records)
+    recorded = {run.job for record in distinct.values() for run in record.runs}
     return Evidence(
         files=files,
         records=distinct,
@@ -158,7 +165,16 @@ def read_evidence(files: Mapping[str, bytes]) -> Evidence:
         not_read=without_inputs(not_read),
         foreign=without_inputs(foreign),
         contradictions=(*contradictions, *_changed_inputs(files, distinct)),
+        failed=tuple(job for job in failed.values() if job.job not in recorded),
     )
+
+
+def _failed_jobs(content: bytes) -> Sequence[FailedJob]:
+    """The failed jobs in a journal of `trn bench`. Raises RecordError."""
+    try:
+        return read_failed_jobs(json.loads(content))
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        raise RecordError(f"not the runs of trn bench: {error!r}") from error
 
 
 class _ForeignError(RecordError):

@@ -129,10 +129,19 @@ def test_command_after_a_failed_run_continues_with_the_missing_runs(cluster: Clu
     assert "\nReason: a reason\n" in ended.stderr
     assert "did not succeed. No record was written." in ended.stderr
     assert not Path("evidence/lm-trainium.json").exists()
+    reported = run("report", "evidence")
+    assert reported.exit_code == ExitCode.UNKNOWN
+    failure = f"{jobs[2].id} (trainium, seed 13): the job did not succeed: a reason"
+    assert failure in reported.stdout
+    assert failure in Path("report.html").read_text()
     cluster.while_paused = working
     assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.OK
     assert [job.command.rpartition(" ")[2] for job in jobs] == ["11", "12", "13", "13"]
-    assert len(record().runs) == 3
+    assert [(run.job, run.excluded) for run in record().runs if run.excluded] == [
+        (jobs[2].id, "seed 13: the job did not succeed: a reason")
+    ]
+    assert len(record().runs) == 4
+    assert record().metrics["tokens_per_second"].n == 3
 
 
 def test_gates_that_were_changed_after_the_first_run_are_refused(jobs: list[Job]) -> None:
