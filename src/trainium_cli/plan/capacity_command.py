@@ -1,6 +1,7 @@
 """`trn capacity`: where and when the plan's nodes could run, and the price."""
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, date, datetime, time
@@ -111,11 +112,6 @@ _STYLES: dict[Prospect, str] = {
     "no": "dim",
 }
 _ORIGINS: dict[Origin, str] = {"yours": "trn:prices", "AWS": "AWS", "snapshot": "snapshot in this package"}
-_OUTLOOKS = {
-    "something": "the nodes could run now or later",
-    "nothing": "nothing, or only unlikely options",
-    "unknown": "unknown",
-}
 
 
 def found_as_json(request: CapacityRequest, found: CapacitySearch, overrides: Sequence[str]) -> dict[str, Any]:
@@ -164,7 +160,19 @@ def show_found(request: CapacityRequest, found: CapacitySearch, overrides: Seque
     show_extensions(request, found)
     for note in _notes(found):
         out.print(note)
-    out.print(f"\n{_OUTLOOKS[outlook(found.options)]}", style="bold")
+    out.print(f"\n{_verdict(found.options)}", style="bold")
+
+
+def _verdict(options: Sequence[CapacityOption]) -> str:
+    """How many options could start the nodes, and the best one."""
+    result, counts = outlook(options), Counter(option.prospect for option in options)
+    if result == "unknown":
+        return "Unknown: no option could start the nodes, and a result is missing."
+    if result == "nothing":
+        unlikely = counts["unlikely"]
+        return f"No option could start the nodes{f', except {unlikely} unlikely' if unlikely else ''}."
+    place = ", ".join(filter(None, (_description(options[0]), options[0].region, options[0].zone_id)))
+    return f"Options: {counts['now']} now, {counts['later']} later. Best: 1, {place}."
 
 
 def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]:

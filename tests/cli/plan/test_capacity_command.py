@@ -54,9 +54,13 @@ HERE = ("--regions", "us-west-2")
 @pytest.mark.parametrize(
     ("account", "code", "message"),
     [
-        (FakeAccount(), ExitCode.OK, "the nodes could run now or later"),
-        (NOTHING, ExitCode.NOT_READY, "nothing, or only unlikely options"),
-        (FakeAccount(zones=(), unavailable={"blocks"}), ExitCode.UNKNOWN, "unknown"),
+        (FakeAccount(), ExitCode.OK, "Options: 4 now, 0 later. Best: 1, on-demand, us-west-2, usw2-az1."),
+        (NOTHING, ExitCode.NOT_READY, "No option could start the nodes."),
+        (
+            FakeAccount(zones=(), unavailable={"blocks"}),
+            ExitCode.UNKNOWN,
+            "Unknown: no option could start the nodes, and a result is missing.",
+        ),
     ],
 )
 def test_last_line_and_exit_code_match_the_result(
