@@ -107,6 +107,8 @@ def main() -> None:
             options.outputs.mkdir(parents=True, exist_ok=True)
             torch.save({"shape": shape, "model": on_cpu(model.state_dict())}, options.outputs / "model.pt")
     if PROCESSES > 1:
+        if dist.get_backend() == "gloo":
+            dist.barrier()  # Meanwhile threads of gloo release their tensors, without which the next line can block.
         dist.destroy_process_group()
 
 
