@@ -46,8 +46,8 @@ def deploy(
     A cluster that another project deployed (trn:project_id) is not changed, and a project with a cluster deploys no
     second one, as after a change of trn:cluster_name, unless --cluster names the cluster.
 
-    With --yes, the command does not prompt, run `cdk bootstrap`, or show IAM changes and the price. It terminates
-    running nodes only with --replace-nodes.
+    With --yes, the command does not prompt, run `cdk bootstrap`, or show IAM changes. It terminates running nodes only
+    with --replace-nodes.
 
     Exit code 0: deployed. 1: not ready, not confirmed, or failed. 3: unknown. 4: running nodes would be
     terminated, and you did not confirm this.
@@ -102,7 +102,7 @@ def deploy_plan(
     bootstrap = _bootstrap_arguments(findings) if bootstraps else ()
     if bootstrap:
         findings = [finding for finding in findings if finding.check != _BOOTSTRAP]
-    show_findings(plan, findings, briefly=not yes and verdict(findings) == "ready")
+    show_findings(plan, findings, briefly=verdict(findings) == "ready")
     code = EXIT_CODES[verdict(findings)]
     if code is not ExitCode.OK:
         raise CliError("Nothing was deployed.", code)

@@ -113,14 +113,16 @@ def deploy_stacks(
         )
     named = [*(CONSTRUCT_IDS[key] for key in engines), *context]
     with TemporaryDirectory() as assembly:
+        existing, permissions = [name for name, last in before.items() if last], list[str]()
         if not (yes or is_confirmed):
             _synthesize(CdkRun(program, ["synth", *named, "--quiet", "--output", assembly], folder))
             named += ["--app", assembly]  # so that what is confirmed is deployed
-            existing = [name for name, last in before.items() if last]
             if existing:
                 _show_iam_changes(CdkRun(program, ["diff", *named, "--security-only", "--method", "template"], folder))
-            permissions = () if existing else _new_roles(Path(assembly))
-            if not _confirm_deployment(plan, engines, existing=existing, bootstrap=bootstrap, roles=permissions):
+            permissions += () if existing else _new_roles(Path(assembly))
+        if not is_confirmed:
+            _show_deployment(plan, engines, existing=existing, bootstrap=bootstrap, roles=permissions)
+            if not (yes or click.confirm("\nDeploy it?")):
                 raise CliError("Nothing was deployed.", ExitCode.NOT_READY)
         if bootstrap:
             # Without the app, which need not be synthesized for this.
@@ -193,10 +195,10 @@ def _bootstrap(run: CdkRun) -> None:
             raise CliError(message, ExitCode.NOT_READY)
 
 
-def _confirm_deployment(
+def _show_deployment(
     plan: Plan, engines: Sequence[str], *, existing: Sequence[str], bootstrap: Sequence[str], roles: Sequence[str]
-) -> bool:
-    """Show the stacks, their roles, cost and end, and ask for confirmation.
+) -> None:
+    """Show the stacks, their roles, cost and end.
 
     Args:
         plan: The plan.
@@ -226,7 +228,6 @@ def _confirm_deployment(
     ]
     console().print()
     console().print(pairs(rows))
-    return click.confirm("\nDeploy it?")
 
 
 def _paid_before(plan: Plan) -> str:

@@ -60,6 +60,7 @@ def _in_a_folder_with_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount())
     monkeypatch.setattr(deployment, "AwsStackEvents", lambda _: NoEvents())
     monkeypatch.setattr(deployment, "AwsNodeChanges", lambda _: NoNodes())
+    monkeypatch.setattr(deployment, "AwsPrices", lambda _: None)
 
 
 @pytest.fixture
@@ -72,9 +73,6 @@ def cdk(tmp_path: Path) -> Path:
     (tmp_path / "cdk.py").write_text(CDK)
     program.chmod(0o755)
     return tmp_path / "called"
-
-
-def no_prices(_region: str) -> None: ...
 
 
 def deploy(*options: str, typed: str | None = None) -> Result:
@@ -115,7 +113,6 @@ def test_terminal_shows_nodes_price_and_end_and_prompts_once(
     cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, commands: Sequence[str]
 ) -> None:
     monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
-    monkeypatch.setattr(deployment, "AwsPrices", no_prices)
     ended = deploy("-c", "trn:ends=5d", typed=typed)
     assert ended.exit_code == (ExitCode.OK if typed == "y\n" else ExitCode.NOT_READY), ended.output
     called = [line.split() for line in cdk.read_text().splitlines()]
@@ -133,6 +130,16 @@ def test_terminal_shows_nodes_price_and_end_and_prompts_once(
     ):
         assert text in ended.stdout
     assert len(ended.stdout.splitlines()) < 24
+
+
+def test_yes_shows_the_price_and_no_passed_checks(cdk: Path) -> None:
+    ended = deploy("--yes", "-c", "trn:ends=5d")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert cdk.read_text().startswith("deploy ")
+    for text in ("TrnClusterStack: new", "per hour", "5d after the first deployment"):
+        assert text in ended.stdout
+    assert "Deploy it?" not in ended.stdout
+    assert " pass " not in ended.stdout
 
 
 @pytest.mark.parametrize(
