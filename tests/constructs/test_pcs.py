@@ -85,7 +85,7 @@ def test_purchase_option_and_market_of_the_template_agree(settings: Json, option
 
 def test_lifecycle_scripts_run_before_slurm_at_every_boot() -> None:
     made, node = template(), node_settings(a_plan(stacks=("pcs",), ami=IMAGE, pcs_ami=IMAGE))
-    for name, text in (("nodes", slurm_script(node, "slurm")), ("login", slurm_script(node, "login"))):
+    for name, text in (("nodes", slurm_script(node, "slurm")), ("login-m7i-large", slurm_script(node, "login"))):
         actions = groups(made)[name]["NodeLifecycleActions"]
         (script,) = actions["Stages"]["NodeBootstrapped"]
         assert (script["OnError"], script["ExecutionPolicy"]) == ("TERMINATE", "EVERY_BOOT")
@@ -156,6 +156,24 @@ def test_logs_are_delivered_into_a_group_of_the_stack() -> None:
     arn = as_text(made.properties("AWS::Logs::DeliveryDestination")["DestinationResourceArn"])
     assert arn.endswith(tuple(f":log-group:${{{group}}}" for group in made.resources("AWS::Logs::LogGroup")))
     assert made.properties("AWS::Logs::ResourcePolicy")
+
+
+def test_log_of_the_image_build_is_deleted_with_the_stack() -> None:
+    made = pcs_template()
+    name = made.properties("AWS::ImageBuilder::ImageRecipe")["Name"]
+    log = made.properties("AWS::ImageBuilder::Image")["LoggingConfiguration"]["LogGroupName"]["Ref"]
+    group = made.resources("AWS::Logs::LogGroup")[log]
+    assert group["Properties"]["LogGroupName"] == f"/aws/imagebuilder/{name}"
+    assert group["DeletionPolicy"] == "Delete"
+
+
+def test_another_login_type_has_another_group_name() -> None:
+    names = {
+        group["Properties"]["Name"]
+        for kind in ("m7i.large", "m7i.xlarge")
+        for group in pcs_template(pcs_login_instance_type=kind).resources(GROUP).values()
+    }
+    assert names == {"nodes", "login-m7i-large", "login-m7i-xlarge"}
 
 
 def test_image_is_named_by_the_digest_of_its_recipe() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.core.plans import from_settings, the_problem
 from trainium_core.engines.pcs import slurm_settings
+from trainium_core.engines.registry import stack_warnings
 from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.expectations import node_expectations
 
@@ -88,3 +89,9 @@ def test_setting_that_a_pcs_plan_cannot_have_is_refused(key: str, settings: dict
 )
 def test_parameter_that_image_builder_can_read_or_need_not_read_is_accepted(settings: dict[str, str]) -> None:
     assert plan(**settings).ami == settings["ami"]
+
+
+def test_plan_in_a_capacity_block_says_that_its_end_comes_without_notice() -> None:
+    block = plan(capacity="capacity-block", reservation_id="cr-0123456789abcdef0")
+    text = stack_warnings(block, "pcs")["reservation_id"]
+    assert "30 minutes before the Capacity Block ends" in text

@@ -64,7 +64,7 @@ def test_every_resource_of_the_template_exists(
 def test_cluster_has_its_groups_and_queues(account: Account, stack_outputs: dict[str, str]) -> None:
     pcs, cluster = account.aws.client("pcs"), {"clusterIdentifier": stack_outputs[PCS_CLUSTER_OUTPUT]}
     groups = pcs.list_compute_node_groups(**cluster)["computeNodeGroups"]
-    assert {one["name"] for one in groups} == {"nodes", "login"}
+    assert {one["name"] for one in groups} == {"nodes", "login-m7i-large"}
     assert [one["name"] for one in pcs.list_queues(**cluster)["queues"]] == ["short", "long"]
 
 

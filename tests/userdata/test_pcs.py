@@ -166,6 +166,7 @@ def test_login_node_is_set_up_without_proof_and_record(node: PcsNode) -> None:
     assert (run.exit_code, our_calls(run)) == (0, []), run.output
     assert "AWS_REGION=us-west-2" in node.read("etc/trn/environment")
     assert "login node" in node.read("etc/motd.d/trn")
+    assert "Most deployments replace this node" in node.read("etc/motd.d/trn")
 
 
 def test_login_node_that_fails_writes_no_record(node: PcsNode) -> None:
@@ -178,24 +179,35 @@ def test_login_node_that_fails_writes_no_record(node: PcsNode) -> None:
 SCONTROL = """echo asked >>"$ASKED"
 case "$*" in
 "show hostnames nodes-[1-2]") printf 'nodes-1\\nnodes-2\\n' ;;
-"--oneliner show node nodes-1") echo 'NodeName=nodes-1 Arch=x86_64 NodeAddr=10.0.0.7 NodeHostName=ip-10-0-0-7' ;;
+"--oneliner show node nodes-1") echo "NodeName=nodes-1 Arch=x86_64 NodeAddr=$ADDRESS NodeHostName=ip-10-0-0-7" ;;
 *) exit 1 ;;
 esac"""
 
 
 @pytest.mark.parametrize("shell", ["bash", "sh"])
+@pytest.mark.parametrize("address", ["10.0.0.7", "nodes-1"])
 @pytest.mark.parametrize(("more", "asked"), [({}, 2), ({"TRN_HEAD_OF": "7 nodes-[1-2]", "HEAD_NODE": "10.0.0.7"}, 0)])
 def test_profile_gives_a_task_rank_and_head_address(
-    tmp_path: Path, shell: str, more: dict[str, str], asked: int
+    tmp_path: Path, shell: str, address: str, more: dict[str, str], asked: int
 ) -> None:
     programs, count = tmp_path / "bin", tmp_path / "asked"
     programs.mkdir()
     (programs / "scontrol").write_text(f"#!/bin/bash\n{SCONTROL}\n")
-    (programs / "scontrol").chmod(0o755)
+    answer = '[[ $* == *--nodelist=nodes-1*"trn-slurm address" ]] && echo "0 i-1 10.0.0.7"'
+    (programs / "srun").write_text(f"#!/bin/bash\n{answer}\n")
+    for program in programs.iterdir():
+        program.chmod(0o755)
     profile = tmp_path / "profile.sh"
     profile.write_text(TEMPLATES.get_template("slurm_profile.sh.j2").render(slurm_version="26.05"))
     of_slurm = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "nodes-[1-2]", "SLURM_JOB_NUM_NODES": "2"}
-    environment = {"PATH": f"{programs}:{os.defpath}", "ASKED": str(count), "SLURM_NODEID": "1", **of_slurm, **more}
+    environment = {
+        "PATH": f"{programs}:{os.defpath}",
+        "ASKED": str(count),
+        "ADDRESS": address,
+        "SLURM_NODEID": "1",
+        **of_slurm,
+        **more,
+    }
     shown = subprocess.run(
         [shell, "-euc", f'. {profile}; echo "$TRN_NODES $TRN_NODE_RANK $HEAD_NODE"'],
         env=environment,

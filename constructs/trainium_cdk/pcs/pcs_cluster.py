@@ -331,7 +331,7 @@ class PcsCluster(Construct):
         )
         return self._group(
             "LoginGroup",
-            name=slurm_settings.LOGIN_GROUP,
+            name=slurm_settings.login_group(plan),
             instance_type=plan.pcs.login_instance_type,
             template=template,
             scaling=(1, 1),

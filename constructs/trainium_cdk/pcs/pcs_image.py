@@ -2,9 +2,11 @@
 
 import hashlib
 
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_imagebuilder as imagebuilder
+from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from trainium_cdk.justification import justify
@@ -24,7 +26,7 @@ class PcsImage(Construct):
 
     The first deployment builds the image, which takes about an hour. A later deployment builds it again only if the
     component or the reference to the parent image changes: the names of the resources contain a digest of both. The
-    image and its snapshot are deleted with the stack.
+    image, its snapshot and the log of the build are deleted with the stack.
     """
 
     image_id: str
@@ -80,6 +82,21 @@ class PcsImage(Construct):
             security_group_ids=[security_group.security_group_id],
             resource_tags=tags,
         )
+        # With a name of this form, the policies of Image Builder's roles allow its log; without it, it never expires.
+        log = logs.LogGroup(
+            self,
+            "Log",
+            log_group_name=f"/aws/imagebuilder/{name}",
+            retention=logs.RetentionDays.ONE_MONTH,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        justify(
+            log,
+            checkov={
+                "CKV_AWS_158": "holds no secrets; the service's own encryption applies",
+                "CKV_AWS_338": "the log of a build, not needed after the pilot",
+            },
+        )
         deletion = self._role("Deletion", "imagebuilder.amazonaws.com", _DELETION_POLICY)
         image = imagebuilder.CfnImage(
             self,
@@ -88,6 +105,9 @@ class PcsImage(Construct):
             infrastructure_configuration_arn=infrastructure.attr_arn,
             # A test would launch another instance; the build itself reads the versions that it installed.
             image_tests_configuration=imagebuilder.CfnImage.ImageTestsConfigurationProperty(image_tests_enabled=False),
+            logging_configuration=imagebuilder.CfnImage.ImageLoggingConfigurationProperty(
+                log_group_name=log.log_group_name
+            ),
             deletion_settings=imagebuilder.CfnImage.DeletionSettingsProperty(execution_role=deletion.role_arn),
         )
         image.node.add_dependency(profile, subnet, security_group)

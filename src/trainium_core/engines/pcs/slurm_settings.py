@@ -13,8 +13,7 @@ GRES_NAME = "neuron"
 """The generic resource (GRES). A node has one for each Neuron device. Jobs request N with --gres=neuron:N."""
 
 NODE_GROUP = "nodes"
-LOGIN_GROUP = "login"
-"""The names of the compute node groups. AWS PCS names nodes after their group: nodes-1."""
+"""The name of the compute node group of the nodes. AWS PCS names nodes after their group: nodes-1."""
 
 EPILOG = "/opt/trn/slurm/epilog"
 """Path of the epilog on every node."""
@@ -46,6 +45,14 @@ def queues(plan: Plan) -> Sequence[SlurmQueue]:
 def _queue(text: str, *, is_default: bool) -> SlurmQueue:
     name, _, priority = text.partition(":")
     return SlurmQueue(name=name, priority=int(priority or _DEFAULT_PRIORITY), is_default=is_default)
+
+
+def login_group(plan: Plan) -> str:
+    """The name of the compute node group of the login node.
+
+    A group cannot change its instance type, and a new group needs a name that is not taken.
+    """
+    return f"login-{plan.pcs.login_instance_type.replace('.', '-')}"
 
 
 def with_node_image(plan: Plan) -> Plan:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from trainium_core.plan import Plan
 from trainium_core.plan.warnings import Warnings, merged, node_warnings, route_warnings
+from trainium_runtime.pilot_clock import termination_minutes
 
 
 def unused_settings(plan: Plan) -> Mapping[str, str]:
@@ -41,6 +42,13 @@ def _warnings(plan: Plan) -> Warnings:
             "ends_action",
             "PcsStack is destroyed at the end of the pilot, with its queued jobs; set trn:ends_action=destroy to "
             "confirm that",
+        )
+    if plan.capacity == "capacity-block":
+        minutes = termination_minutes(plan.instance_type)
+        yield (
+            "reservation_id",
+            f"EC2 terminates the nodes {minutes} minutes before the Capacity Block ends, "
+            "and no notice reaches Slurm jobs: give them a time limit (`--time`, or `trn run --time-limit-minutes`)",
         )
     if plan.capacity == "reservation" and plan.pcs.interruptible:
         yield (
