@@ -10,7 +10,6 @@ import pytest
 from tests.core.job_bucket import JOB
 from trainium_core.evidence.bench import (
     MeasuredRun,
-    RecoveredJob,
     SidePrices,
     measured_run,
     side_record,
@@ -21,6 +20,7 @@ from trainium_core.evidence.gates import judged_gate
 from trainium_core.evidence.imports import Imported
 from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.record import Hardware, Record, Software, Tool, read_record, record_text
+from trainium_core.evidence.recovery import RecoveredJob
 from trainium_core.evidence.steps import training_steps
 from trainium_core.evidence.toml_file import TomlFileError
 from trainium_core.jobs.follow import LogLine

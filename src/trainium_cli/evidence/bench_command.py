@@ -23,6 +23,7 @@ from trainium_core.evidence.bench_file import BenchFile, BenchSide, bench_jobs, 
 from trainium_core.evidence.fidelity import with_fidelity
 from trainium_core.evidence.figures import interval_text
 from trainium_core.evidence.gates import NOT_MEASURED, NOT_MET, WITHIN_NOISE
+from trainium_core.evidence.import_file import imported_record
 from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.numbers import number
 from trainium_core.evidence.record import LAB, LAB_PREFIX, Hardware, Record, RecordedRun, Software, Tool, record_text
@@ -46,10 +47,16 @@ _NO_PRICE_OF_LAB = "the lab's machines have no price"
     default=Path("evidence"),
     help="Folder of the records. Default: evidence.",
 )
+@click.option(
+    "--import",
+    "is_import",
+    is_flag=True,
+    help="FILE.toml has numbers that exist already, such as those of a GPU: write their record, and run nothing.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask before starting billed jobs and terminating nodes.")
 @plan_options
 @pass_invocation
-def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCode:
+def bench(invocation: Invocation, file: Path, output: Path, is_import: bool, yes: bool) -> ExitCode:
     """Measure the same workload on each side, and write a record of each.
 
     A side is a job file and the cluster that runs it, such as one on Trainium and one on GPUs. FILE.toml names the
@@ -67,6 +74,8 @@ def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCo
     failed, a result is missing or invalid, or not confirmed. 2: a file has mistakes or was changed after the first run.
     3: a gate or a limit was not measured, the interval of a gate contains its limit, or the state of a job is unknown.
     """
+    if is_import:
+        return _import(file, output, as_json=invocation.as_json)
     spec, requests = _read(file)
     sides = [_side(invocation, side, requests[side.name]) for side in spec.sides]
     if any(side.engine.bills_jobs or side.config.recovery for side in sides):
@@ -93,6 +102,19 @@ def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCo
         _show_records(records, output)
     codes = {_exit_code(records), *not_recovered}
     return ExitCode.NOT_READY if ExitCode.NOT_READY in codes else max(codes)
+
+
+def _import(file: Path, output: Path, *, as_json: bool) -> ExitCode:
+    made = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    with mistakes_listed(file):
+        record = imported_record(file.read_bytes(), file, made=made, tool=Tool(version=version("trainium-cdk")))
+    output.mkdir(parents=True, exist_ok=True)
+    (output / f"{record.id}.json").write_text(record_text(record), encoding="utf-8")
+    if as_json:
+        print_json({"records": [json.loads(record_text(record))]})
+    else:
+        _show_records([record], output)
+    return ExitCode.OK
 
 
 def _recover(side: Side, spec: BenchFile, journal: Journal, *, yes: bool) -> ExitCode:

@@ -15,11 +15,12 @@ from trainium_cli.jobs.job_options import packed_source
 from trainium_cli.jobs.job_report import report_source
 from trainium_cli.jobs.job_submission import submit
 from trainium_cli.terminal import echo
-from trainium_core.evidence.bench import MeasuredRun, RecoveredJob, measured_run, not_counted
+from trainium_core.evidence.bench import MeasuredRun, measured_run, not_counted
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, seeded
 from trainium_core.evidence.failed_jobs import FAILED, RECOVERY, FailedJob, read_failed_jobs
 from trainium_core.evidence.imports import Imported, ImportFileError, read_results
 from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM
+from trainium_core.evidence.recovery import RecoveredJob
 from trainium_core.evidence.steps import training_steps
 from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.follow import JobFollower, LogLine

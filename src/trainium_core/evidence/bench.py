@@ -3,19 +3,19 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from statistics import fmean
 
 from trainium_core.evidence.bench_file import BenchFile, BenchSide
 from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.gates import judged_gate
 from trainium_core.evidence.imports import Imported
-from trainium_core.evidence.metric import DERIVED, FEWEST_RUNS, IMPORTED, MEASURED, Metric, unknown
+from trainium_core.evidence.metric import DERIVED, FEWEST_RUNS, IMPORTED, Metric, unknown
 from trainium_core.evidence.record import Comparability, Hardware, Record, RecordedRun, Software, Tool
+from trainium_core.evidence.recovery import RecoveredJob, recovery_metrics
 from trainium_core.evidence.statistics import PERCENTILES, runs_mean, runs_percentile, runs_ratio
 from trainium_core.evidence.steps import NO_SECONDS, NO_TOKENS, TrainingStep, counted, warmup_rule
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.record import graph_counts, restart_counts, seconds_between
+from trainium_core.jobs.record import graph_counts, restart_counts
 
 TOKENS_PER_SECOND, STEPS_PER_SECOND = "tokens_per_second", "steps_per_second"
 USD_PAID, USD_LIST = "usd_per_million_tokens_paid", "usd_per_million_tokens_list"
@@ -27,7 +27,7 @@ _HOUR, _MILLION = 3600, 1e6
 _RATE = "_per_second"
 _COSTED = {"output_tokens_per_second": "output_tokens", "requests_per_second": "requests"}
 """What is counted by the rates of other tools whose costs are computed."""
-_COST_FORMULA = "USD per hour / 3600 / {} per second x 1,000,000"
+COST_FORMULA = "USD per hour / 3600 / {} per second x 1,000,000"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,19 +44,6 @@ class MeasuredRun:
     rates: Mapping[str, float] = field(default_factory=dict[str, float])
     imported: tuple[Imported, ...] = ()
     why_no_rates: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecoveredJob:
-    """A job that lost a node in its first attempt.
-
-    Attributes:
-        state: The state of the job after its end.
-        gone_at: When the node was terminated.
-    """
-
-    state: JobState
-    gone_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,12 +68,7 @@ def measured_run(
     """The measurements of a job. If they do not count, the run has the reason in `excluded`."""
     if reason := not_counted(state):
         return MeasuredRun(run=_run(state, (), seed, reason))
-    rates = {
-        name: metric.value
-        for result in imported
-        for name, metric in result.metrics.items()
-        if name.endswith(_RATE) and metric.value is not None
-    }
+    rates = imported_rates(imported)
     if not steps and imported:
         run = _run(state, (), seed, None)
         return MeasuredRun(run=run, rates=rates, imported=imported, why_no_rates="the job prints no steps")
@@ -110,6 +92,21 @@ def measured_run(
         imported=imported,
         why_no_rates="" if TOKENS_PER_SECOND in rates else _why_no_tokens(run),
     )
+
+
+def imported_rates(imported: Sequence[Imported]) -> dict[str, float]:
+    """The known rates in the results of other tools."""
+    return {
+        name: metric.value
+        for result in imported
+        for name, metric in result.metrics.items()
+        if name.endswith(_RATE) and metric.value is not None
+    }
+
+
+def usd_per_million(usd_hour: float, per_second: float) -> float:
+    """The cost of a million units of work."""
+    return usd_hour / _HOUR / per_second * _MILLION
 
 
 def not_counted(state: JobState, *, while_running: bool = False) -> str:
@@ -208,7 +205,7 @@ def side_record(
         recovered: The job that lost a node, if one was measured.
         warnings: Warnings about the measurement.
     """
-    metrics = {**dict(_metrics(runs, prices)), **dict(_recovery(recovered))}
+    metrics = {**dict(run_metrics(runs, prices)), **dict(recovery_metrics(recovered))}
     workload = replace(
         file.workload,
         command=command,
@@ -239,7 +236,8 @@ def side_record(
     )
 
 
-def _metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tuple[str, Metric]]:
+def run_metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tuple[str, Metric]]:
+    """The metrics over the runs that count."""
     used = [measured for measured in runs if measured.run.excluded is None]
     few = f"{len(used)} of {len(runs)} runs count: at least {FEWEST_RUNS} are needed"
     has_steps = any(measured.run.steps for measured in used) or not any(run.imported for run in used)
@@ -286,41 +284,12 @@ def _costs(rate: str, runs: Sequence[MeasuredRun], prices: SidePrices, why: str)
         elif len(rates) < len(runs) or not rates:
             yield name, unknown(unit, why)
         else:
-            metric = runs_mean([usd / _HOUR / value * _MILLION for value in rates], unit)
+            metric = runs_mean([usd_per_million(usd, value) for value in rates], unit)
             of_price = {"source": prices.source, "date": prices.date}
             known = replace(
-                metric, origin=DERIVED, method=f"{_COST_FORMULA.format(counted_work)}; {metric.method}", **of_price
+                metric, origin=DERIVED, method=f"{COST_FORMULA.format(counted_work)}; {metric.method}", **of_price
             )
             yield name, metric if metric.value is None else known
-
-
-def _recovery(job: RecoveredJob | None) -> Iterator[tuple[str, Metric]]:
-    """The duration of the first restart of a job that lost a node, in total and by part, and the lost work."""
-    restart = next(iter(restart_counts(job.state)), None) if job else None
-    if job is None or restart is None:
-        yield "recovery_seconds", unknown("s", "no job that lost a node was measured")
-        return
-    outcome = job.state.attempts[0].outcome
-    detected = seconds_between(job.gone_at, outcome.at) if outcome else None
-    parts = {"detected": detected, "waited": restart.waited, "begun": restart.begun}
-    known = [seconds for seconds in parts.values() if seconds is not None]
-    has_checkpoint = restart.checkpoint is not None
-    lost = restart.lost if has_checkpoint else None
-    durations = {
-        "recovery_seconds": sum(known) if len(known) == len(parts) else None,
-        # The time from the loss of the node to its detection is part of recovery_detected_seconds.
-        "recovery_lost_seconds": None if lost is None else max(0.0, lost - (detected or 0)),
-        **{f"recovery_{part}_seconds": seconds for part, seconds in parts.items()},
-    }
-    for name, seconds in durations.items():
-        if seconds is None:
-            why = "the job's record does not have this time"
-            if name == "recovery_lost_seconds" and not has_checkpoint:
-                why = "the job had no complete checkpoint: how much work its restart repeated is unknown"
-            yield name, unknown("s", why, n=1)
-        else:
-            why = f"too few for an interval: 1 of at least {FEWEST_RUNS} restarts"
-            yield name, Metric(value=seconds, unit="s", n=1, origin=MEASURED, why_null=why)
 
 
 def _imported(runs: Sequence[MeasuredRun]) -> Iterator[tuple[str, Metric]]:

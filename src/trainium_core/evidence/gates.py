@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trainium_core.evidence.metric import Metric
+from trainium_core.evidence.metric import QUOTED, Metric
 from trainium_core.evidence.typed_json import shown
 
 MET, NOT_MET, NOT_MEASURED = "met", "not met", "not measured"
@@ -114,6 +114,8 @@ def gate_problems(gate: Gate, metric: Metric | None) -> Iterator[str]:
     if not LIMIT.fullmatch(gate.limit):
         yield f"gate {gate.name}: the limit is {shown(gate.limit)}, not such as '<= 0.5' or '>= 1000'"
         return
+    if metric is not None and metric.origin == QUOTED:
+        yield f"gate {gate.name}: its metric is quoted, not measured"
     judged = judged_gate(gate.name, gate.limit, metric)
     if gate != judged:
         claim, fact = (f"{gate.value}, {gate.state!r}" for gate in (gate, judged))

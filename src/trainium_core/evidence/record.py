@@ -22,7 +22,7 @@ SIDES = (TRAINIUM, GPU, CPU, LAB)
 LAB_PREFIX = "lab:"
 """Prefix of the hardware type in a record of the lab, whose nodes have the name of an AWS type but no accelerator."""
 
-_FAMILIES: Mapping[str, tuple[str, ...]] = {TRAINIUM: ("trn", "inf"), GPU: ("p", "g")}
+_TRAINIUM_TYPES = ("trn", "inf")
 
 
 class RecordError(ValueError):
@@ -276,8 +276,7 @@ def _side_problems(record: Record) -> Iterator[str]:
     if kind.startswith(LAB_PREFIX) != (record.side == LAB):
         of_lab = f"only types of the lab begin with {LAB_PREFIX}"
         yield f"side is {record.side}, and hardware.type is {shown(kind)}: {of_lab}"
-    families = _FAMILIES.get(record.side)
-    if families is not None and not kind.startswith(families):
+    if record.side != LAB and (record.side == TRAINIUM) != kind.startswith(_TRAINIUM_TYPES):
         yield f"side is {record.side}, and hardware.type is {shown(kind)}, which is not of this side"
     used, accelerators = record.hardware.used, record.hardware.accelerators
     if record.side != LAB and used is not None and accelerators is not None and used > accelerators:

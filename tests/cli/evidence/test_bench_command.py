@@ -293,6 +293,18 @@ def test_missing_result_of_another_tool_is_named() -> None:
     assert "has no none.json in its outputs" in ended.stderr
 
 
+def test_import_writes_a_record_and_starts_nothing(jobs: list[Job]) -> None:
+    hardware = '[hardware]\ntype = "dgx-h100"\n'
+    metric = '[metrics.tokens_per_second]\nvalue = 5.0\nunit = "tokens/s"\nsource = "a log"\ndate = 2026-10-20\n'
+    Path("gpu.toml").write_text(f'id = "lm-h100"\nside = "gpu"\n[workload]\nname = "lm"\n{hardware}{metric}')
+    ended = run("bench", "--import", "gpu.toml")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert read_record(Path("evidence/lm-h100.json").read_bytes()).metrics["tokens_per_second"].value == 5
+    assert jobs == []
+    Path("gpu.toml").write_text(metric)
+    assert run("bench", "--import", "gpu.toml").exit_code == ExitCode.BAD_INPUT
+
+
 def test_mistakes_in_the_file_start_nothing(jobs: list[Job]) -> None:
     Path("bench.toml").write_text(FILE.replace("steps = 3", "step = 3"))
     ended = run("bench", *TWO, "bench.toml")
