@@ -42,7 +42,9 @@ def test_first_screen_has_cost_and_throughput_beside_the_gpu() -> None:
 
 def test_first_screen_has_saving_break_even_contract_and_runs() -> None:
     assert re.fullmatch(r"[\d,]+ USD", key_result(WHOLE, "Saving").text)
-    assert "(range)" in key_result(WHOLE, "Saving").details[0]
+    assert re.fullmatch(
+        r"[\d,]+ to [\d,]+, by the intervals of both throughputs", key_result(WHOLE, "Saving").details[0]
+    )
     assert key_result(WHOLE, "Break-even").text.startswith("after ")
     assert key_result(WHOLE, "Contract").text == "6 of 6 open"
     failed = replace(GOOD, runs=(*GOOD.runs, RecordedRun(job="lm-9", excluded="the job did not succeed: exit code 1")))

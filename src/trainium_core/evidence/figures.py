@@ -36,8 +36,8 @@ class Figure:
 
     @property
     def short(self) -> str:
-        """The value without its unit, or "none" if it is unknown; `basis` then has the reason."""
-        return "none" if self.metric.value is None else number(self.metric.value)
+        """The value without its unit, or "unknown"; `basis` then has the reason."""
+        return "unknown" if self.metric.value is None else number(self.metric.value)
 
     @property
     def interval(self) -> str:

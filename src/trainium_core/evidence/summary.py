@@ -151,7 +151,8 @@ def _year(record: Record | None) -> Iterator[KeyResult]:
         amount = f"{number(abs(saving.value))} USD"
         interval = interval_text(saving)
         _, separator, options = (saving.method or "").partition("purchase options: ")
-        details = (interval or saving.why_null or "no range", *([options] if separator else []))
+        ends = f"{interval.removesuffix(' (range)')}, by the intervals of both throughputs"
+        details = (ends if interval else saving.why_null or "no range", *([options] if separator else []))
         yield KeyResult(title=title, text=amount if saving.value >= 0 else f"none: {amount} more", details=details)
     if even is None or even.value is None:
         text, _, why = ((even.why_null if even else None) or "unknown").partition(": ")
