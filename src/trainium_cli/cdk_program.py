@@ -99,11 +99,6 @@ class CdkRun:
     def output_tail(self) -> str:
         return "\n".join(line for line in self.output_lines[-_LAST_LINES:] if line)
 
-    @property
-    def outputs(self) -> Sequence[str]:
-        """The outputs of the stacks, as printed by the CLI: `Stack.Name = value`."""
-        return [line for line in self.output_lines if re.match(r"^[A-Za-z][\w-]*\.\w+ = ", line)]
-
 
 def _report(reporter: ProgressReporter, line: str) -> None:
     event = cdk_event(line)

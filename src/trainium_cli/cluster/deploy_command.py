@@ -106,7 +106,7 @@ def deploy_plan(
     code = EXIT_CODES[verdict(findings)]
     if code is not ExitCode.OK:
         raise CliError("Nothing was deployed.", code)
-    return deploy_stacks(
+    code = deploy_stacks(
         plan,
         plan.stacks,
         overrides=invocation.overrides,
@@ -115,6 +115,9 @@ def deploy_plan(
         replace_nodes=replace_nodes,
         bootstrap=bootstrap,
     )
+    if code is ExitCode.OK and plan.pilot.notify_email and not invocation.reaches_aws(plan.region):
+        echo(f"No e-mail reaches {plan.pilot.notify_email}: the embedded AWS sends none.")
+    return code
 
 
 def _bootstrap_arguments(findings: Sequence[Finding]) -> Sequence[str]:

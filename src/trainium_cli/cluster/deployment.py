@@ -132,7 +132,7 @@ def deploy_stacks(
             if run.with_progress() != 0:
                 _explain_failures(account, stacks, before, run)
                 return ExitCode.NOT_READY
-    echo("\n".join(["Deployed.", *run.outputs]))
+    echo("Deployed.")
     _show_state(plan, engines)
     return ExitCode.OK
 

@@ -106,11 +106,11 @@ def up(
     for problem in lacking:
         echo(f"Not fetched: {problem}", err=True)
     if not down:
-        _show_cluster(plan)
+        _show_cluster(invocation, plan)
         return code or (ExitCode.UNKNOWN if lacking else ExitCode.OK)
     is_stored = code in (ExitCode.OK, ExitCode.NOT_READY) and not lacking
     if not is_stored and (yes or not click.confirm("Destroy the cluster although results are missing?")):
-        _show_cluster(plan, "Not destroyed: not all results are in the local folder.")
+        _show_cluster(invocation, plan, "Not destroyed: not all results are in the local folder.")
         return code or ExitCode.UNKNOWN
     return take_down(invocation, grace=timedelta(), yes=True) or code
 
@@ -203,10 +203,13 @@ def _is_as_planned(record: StackRecord, plan: Plan) -> bool:
     return recorded == recorded_settings(plan, record.engine)
 
 
-def _show_cluster(plan: Plan, what: str = "") -> None:
+def _show_cluster(invocation: Invocation, plan: Plan, what: str = "") -> None:
     """Show the price and the end of the cluster, which stays."""
     hour = estimate(plan, aws=AwsPrices(plan.region)).running_hour
     say(f"\n{what}".rstrip())
-    rows = [("Cluster", f"{plan.cluster_name} is billed: {hour} per hour"), ("End", pilot_end_text(plan))]
+    billed = f"is billed: {hour} per hour"
+    if not invocation.reaches_aws(plan.region):
+        billed = f"is in the embedded AWS, and costs nothing; on AWS, {hour} per hour"
+    rows = [("Cluster", f"{plan.cluster_name} {billed}"), ("End", pilot_end_text(plan))]
     console().print(pairs(rows))
     echo("Next: `trn up SCRIPT` runs a job, `trn down` destroys the cluster.")

@@ -44,6 +44,10 @@ def report_source(invocation: Invocation, plan: Plan, engine: JobEngine, setup: 
     """Report what the packed source lacks: files that are not packed, and what a network without internet withholds."""
     if job.package.left_out:
         echo(f"Left out of the source: {left_out_text(job.package.left_out)}", err=True)
+        if ".gitignore" in job.package.left_out.values():
+            echo(
+                "If the job needs one of them, write a .trnignore, which replaces .gitignore, or use --input.", err=True
+            )
     if ENGINES[engine.key].has_internet(plan):
         return
     found = downloads(setup, job.package)
@@ -213,13 +217,15 @@ def _restart(line: Mapping[str, Any]) -> str:
     return f"the restart cost {at_most}{duration(line['seconds'])}{cost}: {parts_shown}"
 
 
-def show_state(state: JobState, hourly: Total) -> None:
+def show_state(state: JobState, hourly: Total, *, is_aws: bool) -> None:
     """Print a job without the reason of its end: its state, its attempts, and the time of each phase."""
     console().print(pairs([*state_rows(state, hourly), *attempt_rows(state, hourly)], label_width=11))
     phases = phases_table(state, hourly)
     if phases is not None:
         console().print()
         console().print(phases)
+    if not is_aws:
+        echo("Measured on the CPUs of this machine, not on Trainium; costs are those of the same time on AWS.")
 
 
 def state_line(state: JobState, seconds: float) -> str:

@@ -83,11 +83,11 @@ def submit_and_follow(
         return None
     state = follow_job(JobFollower(job.job_id, engine), quiet=as_json)
     if state is not None:
-        _show_end(engine, state, as_json=as_json)
+        _show_end(engine, state, as_json=as_json, is_aws=invocation.reaches_aws(plan.region))
     return state
 
 
-def _show_end(engine: JobEngine, state: JobState, *, as_json: bool) -> None:
+def _show_end(engine: JobEngine, state: JobState, *, as_json: bool, is_aws: bool) -> None:
     with suppress(UnavailableError):
         state = engine.state(state.job.id, every_node=True) or state
     hourly = engine.hourly(state)
@@ -99,5 +99,5 @@ def _show_end(engine: JobEngine, state: JobState, *, as_json: bool) -> None:
         # Those of node 0 are in the output that was followed.
         echo(f"\n{state.outcome.traceback}")
     console().print()
-    show_state(state, hourly)
+    show_state(state, hourly, is_aws=is_aws)
     show_reason(engine, state, err=False)

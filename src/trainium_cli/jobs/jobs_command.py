@@ -69,7 +69,7 @@ def jobs(
     elif invocation.as_json:
         print_json({"engine": engine.key, **state_as_json(state, job_record(state, hourly))})
     else:
-        show_state(state, hourly)
+        show_state(state, hourly, is_aws=invocation.reaches_aws(engines.plan.region))
         show_reason(engine, state, err=False)
     if outputs is not None:
         fetch_outputs(engine.store, job, outputs)

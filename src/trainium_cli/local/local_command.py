@@ -158,9 +158,9 @@ def start(
     started = _start(Settings(port=port, region=region, quotas=quotas, fail_nodes=fail_nodes, iam=iam))
     if started.already:
         _refuse_other_settings(started.health, {name: ctx.params[name] for name in options})
-    screen = console()
-    screen.print("The embedded AWS is already running." if started.already else "The embedded AWS is running.")
-    screen.print(_health_table(started.health))
+    health = started.health
+    running = "is already running" if started.already else "is running"
+    say(f"The embedded AWS {running} at {health.endpoint}, in {health.region}. Use it with: trn local -- COMMAND")
 
 
 @local.command()

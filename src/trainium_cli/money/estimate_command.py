@@ -10,7 +10,7 @@ import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
-from trainium_cli.terminal import console, pairs, print_json, table
+from trainium_cli.terminal import console, print_json, table
 from trainium_core.costs.estimate import (
     PILOT_HOURS,
     CostLine,
@@ -74,8 +74,12 @@ def aws_prices(region: str) -> Prices:
 def _show(plan: Plan, estimated: Estimate) -> None:
     out = console()
     stacks = "" if plan.stacks == ("cluster",) else f": {', '.join(CONSTRUCT_IDS[stack] for stack in plan.stacks)}"
-    out.print(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}{stacks}", style="bold")
-    out.print("US dollars at list price, before tax and discounts.\n")
+    what = f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}{stacks}"
+    out.print(f"{estimated.pilot} for {estimated.hours} h of {what}", style="bold")
+    out.print(
+        f"Running: {estimated.running_hour} per hour. Asleep: {estimated.asleep_month} per month. "
+        "US dollars at list price, before tax and discounts.\n"
+    )
     sources = price_sources(estimated)
     numbers = ["Running,\nper hour", "Asleep,\nper month", f"Pilot,\n{estimated.hours} h"]
     out.print(
@@ -86,13 +90,6 @@ def _show(plan: Plan, estimated: Estimate) -> None:
             wrapping=["Billed"],
         )
     )
-    out.print()
-    totals = [
-        ("Running, per hour", f"{estimated.running_hour}"),
-        ("Asleep, per month", f"{estimated.asleep_month}"),
-        (f"Pilot of {estimated.hours} h", f"{estimated.pilot}"),
-    ]
-    out.print(pairs(totals), style="bold")
     out.print()
     for (origin, date, source), number in sources.items():
         out.print(f"[{number}] {_ORIGINS[origin]}, {date}: {source}")

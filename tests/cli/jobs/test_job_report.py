@@ -118,7 +118,10 @@ def test_run_shows_what_is_left_out_and_the_size_of_the_source(cluster: Cluster)
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text("of an earlier job")
     ended, _ = run_to_the_end(cluster, "succeeded", "--source", ".", "--outputs", "results")
-    assert "Left out of the source: a.log (.gitignore); results (outputs of earlier jobs)\n" in ended.stderr
+    assert (
+        "Left out of the source: a.log (.gitignore); results (outputs of earlier jobs)\nIf the job needs one,"
+        in ended.stderr
+    )
     assert re.search(r"source +2 files, \d+ bytes, packed \d+ bytes", ended.stdout), ended.stdout
 
 

@@ -36,7 +36,7 @@ def test_offline_prices_are_marked_as_snapshot() -> None:
 
 def test_estimate_covers_the_time_until_the_end_of_the_plan() -> None:
     ended = run("estimate", *GOOD, "-c", "trn:ends=5d", "--offline")
-    assert "Pilot of 120 h" in ended.stdout
+    assert " for 120 h of 1 x trn1.32xlarge" in ended.stdout
 
 
 def test_reason_for_missing_aws_prices_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,8 +50,8 @@ def test_missing_price_is_unknown_in_row_total_and_exit_code(monkeypatch: pytest
     ended = invoke(monkeypatch, FakePrices(usd=usd))
     assert ended.exit_code == ExitCode.UNKNOWN
     assert cells(ended.stdout, "NAT gateway  ").count("unknown") == 3
-    assert re.search(r"Running, per hour +at least \S+, 1 amount unknown", ended.stdout)
-    assert "Asleep, per month  $0.00" in ended.stdout
+    assert re.search(r"Running: at least \S+, 1 amount unknown per hour", ended.stdout)
+    assert "Asleep: $0.00 per month" in ended.stdout
     assert "trn:prices=prices.csv" in ended.stdout
 
 
@@ -60,7 +60,7 @@ def test_outdated_block_price_is_unknown_and_in_no_total() -> None:
     ended = run("estimate", *GOOD, *(word for setting in block for word in ("-c", f"trn:{setting}")), "--offline")
     assert ended.exit_code == ExitCode.UNKNOWN
     assert "unknown, was 14.75 on 2024-12-31" in " ".join(ended.stdout.split())
-    assert re.search(r"Running, per hour +at least \$[0-9.]+, 1 amount unknown", ended.stdout)
+    assert re.search(r"Running: at least \$[0-9.]+, 1 amount unknown per hour", ended.stdout)
 
 
 def test_json_contains_each_line_with_price_and_source() -> None:
