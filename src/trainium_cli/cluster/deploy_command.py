@@ -102,7 +102,7 @@ def deploy_plan(
     bootstrap = _bootstrap_arguments(findings) if bootstraps else ()
     if bootstrap:
         findings = [finding for finding in findings if finding.check != _BOOTSTRAP]
-    show_findings(plan, findings, briefly=verdict(findings) == "ready")
+    show_findings(plan, findings, briefly=True)
     code = EXIT_CODES[verdict(findings)]
     if code is not ExitCode.OK:
         raise CliError("Nothing was deployed.", code)
