@@ -196,13 +196,13 @@ def test_unknown_exception_before_a_consequence_is_reported() -> None:
     log = [
         "[rank 3] Traceback (most recent call last):",
         '[rank 3]   File "train.py", line 3, in <module>',
-        "[rank 3] RuntimeError: batch of 7 cannot be split",
+        "[rank 3] ValueError: batch of 7 cannot be split",
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
     ]
     explanation = explain_log(log)
     assert explanation is not None
     assert explanation.error.kind == CONSEQUENCE
-    assert explanation.unknown == "RuntimeError: batch of 7 cannot be split"
+    assert explanation.unknown == "ValueError: batch of 7 cannot be split"
 
 
 def test_lines_with_different_status_are_each_searched() -> None:

@@ -45,9 +45,7 @@ def report_source(invocation: Invocation, plan: Plan, engine: JobEngine, setup: 
     if job.package.left_out:
         echo(f"Left out of the source: {left_out_text(job.package.left_out)}", err=True)
         if ".gitignore" in job.package.left_out.values():
-            echo(
-                "If the job needs one of them, write a .trnignore, which replaces .gitignore, or use --input.", err=True
-            )
+            echo("If the job needs one, write a .trnignore, which replaces .gitignore, or use --input.", err=True)
     if ENGINES[engine.key].has_internet(plan):
         return
     found = downloads(setup, job.package)
