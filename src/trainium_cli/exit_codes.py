@@ -18,8 +18,7 @@ class ExitCode(IntEnum):
     NOT_READY = 1
     BAD_INPUT = 2
     UNKNOWN = 3
-    NODES_WOULD_END = 4
-    RESULTS_LOST = 5
+    RESULTS_LOST = 4
     INTERRUPTED = 130
 
     @property
@@ -29,10 +28,9 @@ class ExitCode(IntEnum):
 
 _MEANING = {
     ExitCode.OK: "done, or ready",
-    ExitCode.NOT_READY: "not ready, or failed",
+    ExitCode.NOT_READY: "not ready, not confirmed, or failed",
     ExitCode.BAD_INPUT: "bad usage, or mistakes in a file, such as a plan that cannot be deployed",
     ExitCode.UNKNOWN: "unknown: a request to AWS failed, the answer is incomplete, or a job is still running",
-    ExitCode.NODES_WOULD_END: "nothing was deployed: running nodes would be terminated",
     ExitCode.RESULTS_LOST: "a job's checkpoints or outputs did not reach S3 and are only on its nodes",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C; the message says what is still running",
 }

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import groupby
 from typing import Any
 
 import click
@@ -13,11 +14,12 @@ from click.shell_completion import CompletionItem
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """The module of a command, the command's name in it, and its summary in the help of the group."""
+    """The module of a command, the command's name in it, and its summary and title in the help of the group."""
 
     module: str
     summary: str
     attribute: str
+    group: str = "Commands"
 
 
 class LazyGroup(click.Group):
@@ -55,8 +57,10 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, lazy.summary) for name, lazy in self.lazy_commands.items()])
+        width = max(map(len, self.lazy_commands))
+        for title, commands in groupby(self.lazy_commands.items(), key=lambda item: item[1].group):
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), lazy.summary) for name, lazy in commands])
 
 
 def refuse_options_before_subcommand(ctx: click.Context) -> None:
@@ -86,14 +90,17 @@ class CommandWithSections(click.Command):
 
     def __init__(self, *, sections: Mapping[str, Sequence[str]], **arguments: Any) -> None:
         super().__init__(**arguments)
-        self.sections = sections
+        titles = {name: title for title, names in sections.items() for name in names}
+        self.sections: dict[str, list[click.Parameter]] = {title: [] for title in sections}
+        for parameter in self.params:
+            self.sections[titles.get(parameter.name or "", "Options")].append(parameter)
+        self.params = [parameter for parameters in self.sections.values() for parameter in parameters]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        title_of = {name: title for title, names in self.sections.items() for name in names}
-        shown: dict[str, list[tuple[str, str]]] = {title: [] for title in self.sections}
-        for parameter in self.get_params(ctx):
-            if record := parameter.get_help_record(ctx):
-                shown[title_of.get(parameter.name or "", "Options")].append(record)
+        shown = {title: [one.get_help_record(ctx) for one in params] for title, params in self.sections.items()}
+        shown["Options"].append(
+            help_option.get_help_record(ctx) if (help_option := self.get_help_option(ctx)) else None
+        )
         for title, records in shown.items():
             with formatter.section(title):
-                formatter.write_dl(records)
+                formatter.write_dl([(first, text) for first, text in filter(None, records) if text])

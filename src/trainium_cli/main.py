@@ -14,54 +14,70 @@ from trainium_cli.invocation import Invocation
 from trainium_cli.lazy_group import LazyCommand
 from trainium_cli.terminal import WrappedStream
 
-_SUMMARIES = {
-    "up": ("cluster", "Deploy what a script needs, run the script, and fetch its results."),
-    "down": ("cluster", "Destroy the cluster, and verify that nothing is left."),
-    "init": ("setup", "Write a plan, a CDK app and a first job into a folder."),
-    "doctor": ("setup", "Show what this machine and the account lack."),
-    "explain": ("setup", "Show the cause of an error and the fix."),
-    "types": ("setup", "Show the instance types a plan can name."),
-    "settings": ("setup", "Show every setting of a plan, or some."),
-    "assess": ("evidence", "Show what keeps code from running on Trainium."),
-    "plan": ("plan", "Check the plan and show what follows from it."),
-    "preflight": ("plan", "Check whether the plan can be deployed to the AWS account."),
-    "quota": ("plan", "Compare the plan with its quota, and request an increase."),
-    "capacity": ("plan", "Show where and when the plan's nodes could run, and for how much."),
-    "estimate": ("money", "Show what the plan costs running, asleep and for a pilot."),
-    "image": ("plan", "Show the image of the plan's nodes, and pin it."),
-    "list": ("cluster", "Show the clusters of the account in one region or all."),
-    "deploy": ("cluster", "Deploy the plan if the account is ready."),
-    "nodes": ("cluster", "Show every node of the deployed cluster and its problems."),
-    "status": ("cluster", "Show the cluster on one screen."),
-    "run": ("jobs", "Run a training script on every node, and follow it to its result."),
-    "jobs": ("jobs", "List the jobs of the cluster, or show one with the time of each phase."),
-    "logs": ("jobs", "Show what a job has printed."),
-    "stop": ("jobs", "End a job on all its nodes."),
-    "cache": ("cache", "Show and clean the compile cache."),
-    "cp": ("jobs", "Copy files to nodes, from nodes, or from a job."),
-    "shell": ("cluster", "Open a shell on a node."),
-    "sleep": ("cluster", "Put the cluster to sleep: terminate its nodes until `trn wake`."),
-    "wake": ("cluster", "Wake a sleeping cluster."),
-    "extend": ("cluster", "Move the end of the pilot, and show the price."),
-    "destroy": ("cluster", "Destroy the cluster and its resources outside of stacks."),
-    "baseline": ("evidence", "Show the GPU plan to compare a Trainium plan with."),
-    "bench": ("evidence", "Measure the same workload on each side, and write a record of each."),
-    "pilot": ("evidence", "Run a pilot from the assessment of the code to the final audit."),
-    "tco": ("evidence", "Show the total cost of ownership (TCO) of a workload."),
-    "report": ("evidence", "Write the report of a pilot, with its decision."),
-    "cost": ("money", "Show past, current and expected costs of the cluster."),
-    "audit": ("cluster", "Show what is left of the cluster, and its cost."),
-    "support": ("setup", "Write an archive for a support request."),
-    "permissions": ("setup", "Show the IAM policies that people and CloudFormation need."),
-    "local": ("local", "Emulate AWS on this machine, and run commands against it."),
+_GROUPS = {
+    "Everyday commands": {
+        "init": ("setup", "Write a plan, a CDK app and a first job into a folder."),
+        "up": ("cluster", "Deploy what a script needs, run the script, and fetch its results."),
+        "run": ("jobs", "Run a training script on every node, and follow it to its result."),
+        "logs": ("jobs", "Show what a job has printed."),
+        "jobs": ("jobs", "List the jobs of the cluster, or show one with the time of each phase."),
+        "status": ("cluster", "Show the cluster on one screen."),
+        "cost": ("money", "Show past, current and expected costs of the cluster."),
+        "sleep": ("cluster", "Put the cluster to sleep: terminate its nodes until `trn wake`."),
+        "wake": ("cluster", "Wake a sleeping cluster."),
+        "down": ("cluster", "Destroy the cluster, and verify that nothing is left."),
+    },
+    "Plan": {
+        "assess": ("evidence", "Show what keeps code from running on Trainium."),
+        "types": ("setup", "Show the instance types a plan can name."),
+        "settings": ("setup", "Show every setting of a plan, or some."),
+        "plan": ("plan", "Check the plan and show what follows from it."),
+        "estimate": ("money", "Show what the plan costs running, asleep and for a pilot."),
+        "preflight": ("plan", "Check whether the plan can be deployed to the AWS account."),
+        "quota": ("plan", "Compare the plan with its quota, and request an increase."),
+        "capacity": ("plan", "Show where and when the plan's nodes could run, and for how much."),
+        "image": ("plan", "Show the image of the plan's nodes, and pin it."),
+    },
+    "Cluster": {
+        "deploy": ("cluster", "Deploy the plan if the account is ready."),
+        "list": ("cluster", "Show the clusters of the account in one region or all."),
+        "nodes": ("cluster", "Show every node of the deployed cluster and its problems."),
+        "extend": ("cluster", "Move the end of the pilot, and show the price."),
+        "destroy": ("cluster", "Destroy the cluster and its resources outside of stacks."),
+        "audit": ("cluster", "Show what is left of the cluster, and its cost."),
+    },
+    "Jobs and nodes": {
+        "stop": ("jobs", "End a job on all its nodes."),
+        "cp": ("jobs", "Copy files to nodes, from nodes, or from a job."),
+        "shell": ("cluster", "Open a shell on a node."),
+        "cache": ("cache", "Show and clean the compile cache."),
+    },
+    "Decision": {
+        "pilot": ("evidence", "Run a pilot from the assessment of the code to the final audit."),
+        "baseline": ("evidence", "Show the GPU plan to compare a Trainium plan with."),
+        "bench": ("evidence", "Measure the same workload on each side, and write a record of each."),
+        "tco": ("evidence", "Show the total cost of ownership (TCO) of a workload."),
+        "report": ("evidence", "Write the report of a pilot, with its decision."),
+    },
+    "This machine and account": {
+        "doctor": ("setup", "Show what this machine and the account lack."),
+        "explain": ("setup", "Show the cause of an error and the fix."),
+        "permissions": ("setup", "Show the IAM policies that people and CloudFormation need."),
+        "support": ("setup", "Write an archive for a support request."),
+        "local": ("local", "Emulate AWS on this machine, and run commands against it."),
+    },
 }
-"""The folder and the summary of each command, in the order of the help."""
+"""The folder and the summary of each command, by group, in the order of the help."""
 
 COMMANDS = {
     name: LazyCommand(
-        f"trainium_cli.{folder}.{name}_command", summary, attribute="list_clusters" if name == "list" else name
+        module=f"trainium_cli.{folder}.{name}_command",
+        summary=summary,
+        attribute="list_clusters" if name == "list" else name,
+        group=group,
     )
-    for name, (folder, summary) in _SUMMARIES.items()
+    for group, commands in _GROUPS.items()
+    for name, (folder, summary) in commands.items()
 }
 
 

@@ -75,7 +75,7 @@ def test_closed_pipe_ends_the_command_quietly() -> None:
 
 
 def test_returned_code_is_the_exit_code() -> None:
-    assert CliRunner().invoke(group(ExitCode.NODES_WOULD_END), ["end"]).exit_code == ExitCode.NODES_WOULD_END
+    assert CliRunner().invoke(group(ExitCode.RESULTS_LOST), ["end"]).exit_code == ExitCode.RESULTS_LOST
 
 
 def test_unexpected_error_is_raised_for_debugging(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,11 +24,6 @@ def commands_named_in(page: Path) -> set[str]:
     return set(re.findall(r"(?:`|\$ |^ *|&& )trn ([a-z]+)", page.read_text(), flags=re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_readme_names_every_command(name: str) -> None:
-    assert name in commands_named_in(ROOT / "README.md")
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_name_only_existing_commands(page: Path) -> None:
     assert commands_named_in(page) <= set(COMMANDS)

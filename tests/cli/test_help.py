@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import click
 import pytest
@@ -71,6 +72,31 @@ def test_help_fits_into_the_width(name: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_every_option_of_a_command_and_its_subcommands_has_help(name: str) -> None:
     parameters = [one for context in contexts(command(name), click.Context(trn)) for one in context.command.params]
     assert [one.name for one in parameters if isinstance(one, click.Option) and not one.help] == []
+
+
+CHOOSING = {"stack", "stacks", "cluster", "region"}  # some commands have their own options of these names
+SHARED = {"on", "overrides", "cdk_json", "as_json"}
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"run"}))
+def test_shared_options_follow_those_of_the_command(name: str) -> None:
+    for context in contexts(command(name), click.Context(trn)):
+        is_shared = [one.name in SHARED for one in context.command.params if one.name not in CHOOSING]
+        assert is_shared == sorted(is_shared), context.command.name
+
+
+def test_options_of_one_engine_are_the_last_of_run() -> None:
+    shown = run("run", "--help").output
+    sections = [line for line in shown.splitlines() if line[:1].strip() and line.endswith(":")]
+    assert sections[0] == "What runs:"
+    assert sections[-2:] == ["Slurm only:", "SageMaker only:"]
+
+
+def test_help_begins_with_at_most_ten_everyday_commands() -> None:
+    groups = [lazy.group for lazy in COMMANDS.values()]
+    assert groups.count(groups[0]) <= 10
+    assert f"{groups[0]}:\n" in run("--help").output
+    assert len(set(groups)) == 1 + sum(before != after for before, after in pairwise(groups))
 
 
 @pytest.mark.parametrize("name", COMMANDS)

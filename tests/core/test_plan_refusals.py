@@ -207,7 +207,7 @@ def test_unknown_setting_is_refused_with_the_nearest(name: str, nearest: str | N
     problem = the_problem(**{name: "4"})
     assert (problem.key, problem.got, problem.nearest) == (name, "4", nearest)
     assert problem.fix.startswith(f"write trn:{nearest}" if nearest else "remove it")
-    assert "groups cluster, network, cache" in problem.allowed
+    assert "groups cluster, pilot, jobs" in problem.allowed
 
 
 @pytest.mark.parametrize(

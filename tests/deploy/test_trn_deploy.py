@@ -131,7 +131,7 @@ def test_second_deployment_succeeds_and_ends_with_the_stack_outputs(deployed: Mo
 
 
 def test_running_nodes_are_not_replaced_without_replace_nodes(deployed: Moment, with_other_disks: Moment) -> None:
-    assert with_other_disks.run.code == 4, with_other_disks.run.printed
+    assert with_other_disks.run.code == 1, with_other_disks.run.printed
     assert "`trn deploy --replace-nodes`" in with_other_disks.run.printed
     assert "2 of 2 running nodes would be terminated and lose the data on their disks: " in with_other_disks.run.printed
     assert "trn:root_volume_gib" in with_other_disks.run.printed

@@ -12,6 +12,8 @@ from tools.reference.constructs import construct_parameters
 from tools.reference.tables import (
     assess_libraries,
     assess_rules,
+    command_groups,
+    commands,
     exit_codes,
     instance_types,
     node_checks,
@@ -22,10 +24,12 @@ from tools.reference.tables import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "docs").glob("**/*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 
 PARTS: Mapping[str, Callable[[], str]] = {
     "settings": settings,
+    "command-groups": command_groups,
+    "commands": commands,
     "exit-codes": exit_codes,
     "preflight-checks": preflight_checks,
     "node-checks": node_checks,

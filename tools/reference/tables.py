@@ -2,10 +2,12 @@
 
 import inspect
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Any
 
 from tools.reference.markdown import code, table, text
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.main import COMMANDS
 from trainium_core.assess.rules import LIBRARY_PREFIX, STACKS, CodeRule, libraries, rules
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
@@ -76,6 +78,24 @@ def _rules(*, is_library: bool) -> Iterator[tuple[str, ...]]:
 def _source(rule: CodeRule) -> str:
     shown = f"{text(rule.source)}, {rule.date}"
     return f"[{shown}]({rule.url})" if rule.url else shown
+
+
+def command_groups() -> str:
+    rows = ((group, ", ".join(code(f"trn {name}") for name in names)) for group, names in _groups())
+    return table(("", ""), rows)
+
+
+def commands() -> str:
+    sections = (
+        table((group, ""), ((code(f"trn {name}"), text(COMMANDS[name].summary)) for name in names))
+        for group, names in _groups()
+    )
+    return "\n\n".join(sections)
+
+
+def _groups() -> Iterator[tuple[str, list[str]]]:
+    for group, members in groupby(COMMANDS, key=lambda name: COMMANDS[name].group):
+        yield group, list(members)
 
 
 def exit_codes() -> str:

@@ -17,7 +17,6 @@ _UNUSED_DAYS = 60
 
 
 @click.command("clean")
-@cache_options
 @click.option(
     "--release", "of_releases", multiple=True, metavar="RELEASE", help="Entries of this compiler release. Repeatable."
 )
@@ -38,6 +37,7 @@ _UNUSED_DAYS = 60
     help="Entries of all compiler releases except the N most recently written. 0: of all releases.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
+@cache_options
 def clean_command(
     options: CacheOptions,
     of_releases: tuple[str, ...],

@@ -28,7 +28,6 @@ _GIB = 1024**3
 
 
 @click.command()
-@cache_options
 @click.option(
     "--jobs",
     metavar="N",
@@ -37,6 +36,7 @@ _GIB = 1024**3
     show_default=True,
     help="Compute the hit rate of the last N jobs.",
 )
+@cache_options
 def status(options: CacheOptions, jobs: int) -> ExitCode:
     """Show the size, monthly cost and compiler releases of a cache, and the hit rate of the last jobs.
 
@@ -81,7 +81,6 @@ def status(options: CacheOptions, jobs: int) -> ExitCode:
 
 
 @click.command("list")
-@cache_options
 @click.option(
     "--release",
     "of_releases",
@@ -89,6 +88,7 @@ def status(options: CacheOptions, jobs: int) -> ExitCode:
     metavar="RELEASE",
     help="Only entries of this compiler release. Repeatable.",
 )
+@cache_options
 def list_entries(options: CacheOptions, of_releases: tuple[str, ...]) -> None:
     """List the entries of a cache: those packed by nodes, and those written by PyTorch/XLA.
 

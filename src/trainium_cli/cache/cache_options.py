@@ -56,10 +56,8 @@ class FoundCache:
 
 
 def cache_options(command: Callable[..., Any]) -> Any:
-    """The options of a cluster, --bucket, --most-requests and --json, passed to the command as `options`."""
+    """--bucket, --most-requests, the options of a cluster and --json, passed to the command as `options`."""
 
-    @plan_options
-    @cluster_options
     @click.option(
         "--bucket",
         "location",
@@ -75,6 +73,8 @@ def cache_options(command: Callable[..., Any]) -> Any:
         show_default=True,
         help="Limit of requests to S3. One request lists 1,000 objects.",
     )
+    @cluster_options
+    @plan_options
     @pass_invocation
     @functools.wraps(command)
     def with_options(invocation: Invocation, location: CacheLocation | None, most_requests: int, **more: Any) -> Any:

@@ -32,14 +32,14 @@ _EXIT_CODES: dict[Verdict, ExitCode] = {
 
 
 @click.command()
-@plan_options
-@stacks_option
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False, exists=True, writable=True),
     default=Path(),
     help="Where to write the report. Default: the working directory.",
 )
+@stacks_option
+@plan_options
 @pass_invocation
 def audit(invocation: Invocation, stacks: tuple[str, ...], folder: Path) -> ExitCode:
     """Show what is left of the cluster, and its cost.

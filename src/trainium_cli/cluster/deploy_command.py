@@ -24,11 +24,11 @@ _BOOTSTRAP, _PROJECT = "bootstrap", "project"
 
 
 @click.command()
-@context_options
 @suppress_option(CHECKS, meaning="Skip this check of `trn preflight`.")
 @click.option("--replace-nodes", is_flag=True, help="Deploy even if this terminates running nodes.")
 @click.option("--cluster", metavar="NAME", help="Deploy this cluster of the plan, whichever project deployed it.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
+@context_options
 @pass_invocation
 @interrupt_message("Interrupted: nothing was deployed.")
 def deploy(
@@ -49,8 +49,7 @@ def deploy(
     With --yes, the command does not prompt, run `cdk bootstrap`, or show IAM changes. It terminates running nodes only
     with --replace-nodes.
 
-    Exit code 0: deployed. 1: not ready, not confirmed, or failed. 3: unknown. 4: running nodes would be
-    terminated, and you did not confirm this.
+    Exit code 0: deployed. 1: not ready, not confirmed, or failed. 3: unknown.
     """
     folder = cdk_folder(invocation.cdk_json)
     plan = invocation.plan()

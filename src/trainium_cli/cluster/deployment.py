@@ -342,4 +342,4 @@ def _confirm_ending(ending: TerminatedNodes, running: int, *, yes: bool, replace
     echo(f"{message}{'; '.join(ending.reasons)}.", err=True)
     if not replace and (yes or not click.confirm("Terminate them?")):
         message = "Nothing was deployed. To deploy anyway: `trn deploy --replace-nodes`."
-        raise CliError(message, ExitCode.NODES_WOULD_END)
+        raise CliError(message, ExitCode.NOT_READY)

@@ -38,11 +38,11 @@ _EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "unknown": ExitC
 
 
 @click.command()
-@plan_options
-@cluster_options
 @grace_option
 @click.option("--whole-stacks", is_flag=True, help="Also delete stacks that contain other resources, completely.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
+@cluster_options
+@plan_options
 @interrupt_message("Interrupted: nothing was destroyed.")
 @pass_invocation
 def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: bool) -> ExitCode:

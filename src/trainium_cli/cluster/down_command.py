@@ -15,10 +15,10 @@ from trainium_cli.invocation import Invocation, cluster_options, context_options
 
 
 @click.command()
-@context_options
-@cluster_options
 @grace_option
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
+@cluster_options
+@context_options
 @interrupt_message("Interrupted: nothing was destroyed.")
 @pass_invocation
 def down(invocation: Invocation, grace: timedelta, yes: bool) -> ExitCode:

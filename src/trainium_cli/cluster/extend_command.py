@@ -45,9 +45,9 @@ def _duration(_ctx: click.Context, _param: click.Parameter, value: str) -> timed
 
 @click.command()
 @click.argument("duration", callback=_duration)
-@changed_file_option
-@cluster_options
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
+@cluster_options
+@changed_file_option
 @pass_invocation
 @interrupt_message("Interrupted: nothing was changed.")
 def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: bool) -> ExitCode:
@@ -57,9 +57,8 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
     and its cost, asks for confirmation, writes trn:ends into cdk.json, and deploys if the cluster is deployed. The new
     end does not replace nodes. For a cluster of another app, shows the new end and the change to make in that app.
 
-    Exit code 0: extended; if the cluster is not deployed, in cdk.json only. 1: not extended, or the deployment failed.
-    3: unknown. 4: the new end is written but not deployed, because other changes in cdk.json would terminate running
-    nodes, and you did not confirm this.
+    Exit code 0: extended; if the cluster is not deployed, in cdk.json only. 1: not extended, or the new end is written
+    but not deployed, for example because other changes in cdk.json would terminate running nodes. 3: unknown.
     """
     elsewhere = _plan_elsewhere(invocation, cdk_json)
     if elsewhere:

@@ -34,11 +34,11 @@ _THREADS = 8
 
 
 @click.command("list")
-@plan_options
 @click.option(
     "--region", metavar="REGION", shell_complete=complete_region, help="Region to search. Default: see above."
 )
 @click.option("--all-regions", is_flag=True, help="Search every enabled region that offers a type of `trn types`.")
+@plan_options
 @pass_invocation
 def list_clusters(invocation: Invocation, region: str | None, all_regions: bool) -> ExitCode:
     """Show the clusters of the account in one region or all.

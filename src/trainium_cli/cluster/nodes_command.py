@@ -35,8 +35,6 @@ _PAUSE_S = 5
 
 
 @click.command()
-@plan_options
-@stack_option
 @click.option(
     "--node",
     "instance_id",
@@ -49,6 +47,8 @@ _PAUSE_S = 5
     help="Wait until all nodes are verified or cannot be verified any more, or the cluster is asleep. With --json, "
     "print only the final state.",
 )
+@stack_option
+@plan_options
 @pass_invocation
 def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, watch: bool) -> ExitCode:
     """Show every node of the deployed cluster and its problems.

@@ -20,8 +20,8 @@ from trainium_core.problems import nearest
 
 @click.command()
 @click.argument("node", required=False)
-@context_options
 @stack_option
+@context_options
 @pass_invocation
 def shell(invocation: Invocation, node: str | None, stack: str | None) -> int:
     """Open a shell on a node.

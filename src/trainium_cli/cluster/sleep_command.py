@@ -11,10 +11,10 @@ from trainium_cli.terminal import say
 
 
 @click.command("sleep")
-@context_options
-@stack_option
 @grace_option
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
+@stack_option
+@context_options
 @pass_invocation
 def sleep(invocation: Invocation, stack: str | None, grace: timedelta, yes: bool) -> None:
     """Put the cluster to sleep: terminate its nodes until `trn wake`.

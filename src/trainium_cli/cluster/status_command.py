@@ -32,8 +32,8 @@ from trainium_runtime.usage import ClusterUsage, LastJob
 
 
 @click.command()
-@plan_options
 @stack_option
+@plan_options
 @pass_invocation
 def status(invocation: Invocation, stack: str | None) -> ExitCode:
     """Show the cluster on one screen.

@@ -8,9 +8,9 @@ from trainium_cli.terminal import say
 
 
 @click.command()
-@context_options
-@stack_option
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
+@stack_option
+@context_options
 @pass_invocation
 def wake(invocation: Invocation, stack: str | None, yes: bool) -> None:
     """Wake a sleeping cluster.

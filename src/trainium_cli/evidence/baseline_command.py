@@ -29,7 +29,6 @@ _FOLDER = Path("gpu-baseline")
 
 
 @click.command()
-@plan_options
 @click.option(
     "--type",
     "chosen",
@@ -43,6 +42,7 @@ _FOLDER = Path("gpu-baseline")
     help=f"Write {_FILE} of the GPU cluster into this folder, such as {_FOLDER}.",
 )
 @click.option("--offline", is_flag=True, help="Use only trn:prices and the prices in this package.")
+@plan_options
 @pass_invocation
 def baseline(invocation: Invocation, chosen: str | None, output: Path | None, offline: bool) -> ExitCode:
     """Show the GPU plan to compare a Trainium plan with.

@@ -30,8 +30,8 @@ _REMOTE = "WHERE:PATH, where WHERE is a job ID, a node's rank, an instance ID, o
 @click.argument("source")
 @click.argument("destination")
 @click.option("--overwrite", is_flag=True, help="Replace existing files on this machine.")
-@context_options
 @engine_options
+@context_options
 @pass_invocation
 def cp(
     invocation: Invocation, source: str, destination: str, overwrite: bool, on: str | None, stack: str | None
@@ -55,7 +55,7 @@ def cp(
     to or from nodes is a small job: it runs as the user of jobs, and not while another job runs. That user can write to
     /scratch and to file systems that allow it. PATH is absolute on nodes; one that ends with / is a directory.
 
-    Exit code 0: copied. 1: not copied, or not found. 3: unknown. 5: files of a node did not reach S3.
+    Exit code 0: copied. 1: not copied, or not found. 3: unknown. 4: files of a node did not reach S3.
     """
     there, here = remote(source), destination
     upload = there is None

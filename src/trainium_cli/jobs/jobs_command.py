@@ -27,8 +27,8 @@ from trainium_cli.waiting import waiting
     help="Number of jobs to list, newest first.",
 )
 @click.option("--record", is_flag=True, help="Print the record of JOB: one line of JSON for each phase and event.")
-@plan_options
 @engine_options
+@plan_options
 @pass_invocation
 def jobs(
     invocation: Invocation,

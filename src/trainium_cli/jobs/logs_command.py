@@ -21,8 +21,8 @@ from trainium_core.jobs.follow import JobFollower, LogLine
     "--attempt", metavar="NUMBER", type=click.IntRange(min=1), help="Show the lines of this attempt. Default: all."
 )
 @click.option("--follow", is_flag=True, help="Follow the job until it ends; the exit code is its result.")
-@plan_options
 @engine_options
+@plan_options
 @pass_invocation
 def logs(
     invocation: Invocation, job: str | None, on: str | None, stack: str | None, follow: bool, **choice: Any

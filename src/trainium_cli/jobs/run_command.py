@@ -28,6 +28,7 @@ from trainium_wire.job import RESULTS_LOST
 
 _SECTIONS = {
     "What runs": ("source", "name", "nodes", "setup", "environment", "secrets", "inputs", "outputs"),
+    "Options": (),
     "Checkpoints and restarts": (
         "checkpoints",
         "resume",
@@ -37,7 +38,7 @@ _SECTIONS = {
         "time_limit_minutes",
     ),
     "Measurements": ("observe", "profile", "profile_device"),
-    "Options": (),
+    "Where it runs": ("on", "cluster", "region", "stack", "overrides", "cdk_json"),
     "Slurm only": ("queue", "priority"),
     "SageMaker only": ("training_plan", "spot_wait_minutes", "warm_pool_minutes", "upload"),
 }
@@ -108,8 +109,8 @@ _SECTIONS = {
 @click.option(
     "--yes", is_flag=True, help="Do not ask for confirmation before waking the cluster or starting billed jobs."
 )
-@plan_options
 @new_job_options
+@plan_options
 @pass_invocation
 def run(
     invocation: Invocation,
@@ -143,7 +144,7 @@ def run(
     --retries times.
 
     Exit code 0: the job succeeded, or was started with --detach. 1: the job did not succeed, or was not started. 3:
-    unknown. 5: every process ended with 0, but checkpoints or outputs did not reach S3 (results-lost). 130: left
+    unknown. 4: every process ended with 0, but checkpoints or outputs did not reach S3 (results-lost). 130: left
     running by Ctrl-C. A failure to fetch --outputs does not change the exit code.
     """
     if wake and detach:

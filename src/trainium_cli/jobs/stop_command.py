@@ -19,8 +19,8 @@ _STILL_ENDING = "Interrupted: {0} is ending, and billed until it has ended. `trn
 @click.command()
 @click.argument("job", required=False)
 @click.option("--detach", is_flag=True, help="Do not wait for the end.")
-@plan_options
 @engine_options
+@plan_options
 @pass_invocation
 def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | None, detach: bool) -> ExitCode:
     """End a job on all its nodes.

@@ -21,9 +21,9 @@ from trainium_core.spending.spending import Spending, SpendingLine
 
 
 @click.command()
-@plan_options
-@stacks_option
 @click.option("--no-cost-explorer", is_flag=True, help="Do not use Cost Explorer, which AWS bills per request.")
+@stacks_option
+@plan_options
 @pass_invocation
 def cost(invocation: Invocation, stacks: tuple[str, ...], no_cost_explorer: bool) -> ExitCode:
     """Show past, current and expected costs of the cluster.

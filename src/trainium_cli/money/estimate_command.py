@@ -34,7 +34,6 @@ _ORIGINS: dict[Origin, str] = {"yours": "trn:prices", "AWS": "AWS", "snapshot": 
 
 
 @click.command()
-@plan_options
 @click.option(
     "--hours",
     metavar="HOURS",
@@ -42,6 +41,7 @@ _ORIGINS: dict[Origin, str] = {"yours": "trn:prices", "AWS": "AWS", "snapshot": 
     help=f"Length of the pilot. Default: until trn:ends, or {PILOT_HOURS} hours if it is not set or has passed.",
 )
 @click.option("--offline", is_flag=True, help="Use only trn:prices and the prices in this package.")
+@plan_options
 @pass_invocation
 def estimate(invocation: Invocation, hours: int | None, offline: bool) -> ExitCode:
     """Show what the plan costs running, asleep and for a pilot.

@@ -63,7 +63,6 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, value: str | Non
     Exit code 0: an option could run now or later. 1: no option, or only unlikely ones. 3: no option could run, and a
     result is unknown. """,
 )
-@plan_options
 @hours_option
 @click.option(
     "--regions",
@@ -77,6 +76,7 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, value: str | Non
     metavar="YYYY-MM-DD",
     help="The last day, in UTC, on which the nodes may start. Default: any.",
 )
+@plan_options
 @pass_invocation
 def capacity(invocation: Invocation, hours: int, regions: str | None, start_by: datetime | None) -> ExitCode:
     """Show where and when the plan's nodes could run, and for how much.

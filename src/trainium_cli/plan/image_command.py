@@ -53,8 +53,8 @@ def image(ctx: click.Context, invocation: Invocation) -> ExitCode | None:
 
 
 @image.command()
-@changed_file_option
 @click.option("--yes", is_flag=True, help="Write without confirmation, for scripts.")
+@changed_file_option
 @pass_invocation
 def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
     """Write the ID of the plan's current image into cdk.json.

@@ -46,7 +46,6 @@ def _principal(_ctx: click.Context, _param: click.Parameter, value: str | None) 
     Exit code 0: ready, possibly with warnings. 1: a check failed. 3: no check failed, and one is unknown.
     """
 )
-@plan_options
 @suppress_option(CHECKS)
 @click.option(
     "--role",
@@ -62,6 +61,7 @@ def _principal(_ctx: click.Context, _param: click.Parameter, value: str | None) 
     show_default=True,
     help="The set of `trn permissions` that --role must have.",
 )
+@plan_options
 @pass_invocation
 def preflight(
     invocation: Invocation,

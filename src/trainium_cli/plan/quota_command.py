@@ -60,8 +60,8 @@ def status(invocation: Invocation) -> ExitCode:
 
 
 @quota.command()
-@plan_options
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
+@plan_options
 @pass_invocation
 def request(invocation: Invocation, yes: bool) -> ExitCode:
     """Request the quota increase that the plan needs.

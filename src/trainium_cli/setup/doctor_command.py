@@ -39,9 +39,9 @@ class Diagnosis:
 
 
 @click.command()
-@plan_options
-@region_option("Region of the bootstrap stack.")
 @click.option("--fix", is_flag=True, help="First install Node.js and the CDK CLI if they are missing.")
+@region_option("Region of the bootstrap stack.")
+@plan_options
 @pass_invocation
 def doctor(invocation: Invocation, fix: bool) -> ExitCode:
     """Show what this machine and the account lack.

@@ -19,10 +19,10 @@ _MEANINGS = {
 
 @click.command()
 @click.argument("role", required=False, type=click.Choice(tuple(roles())))
-@plan_options
 @click.option(
     "--account", metavar="ID", default="*", show_default="any", help="Account ID in the ARNs, such as 123456789012."
 )
+@plan_options
 @pass_invocation
 def permissions(invocation: Invocation, role: str | None, account: str) -> None:
     """Show the IAM policies that people and CloudFormation need.

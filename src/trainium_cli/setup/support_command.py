@@ -38,8 +38,6 @@ _MAX_JOBS = 20
 
 
 @click.command()
-@plan_options
-@stack_option
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -51,6 +49,8 @@ _MAX_JOBS = 20
     help="Add raw logs of functions and nodes, and console output. They may contain secrets.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
+@stack_option
+@plan_options
 @pass_invocation
 def support(invocation: Invocation, stack: str | None, output: Path | None, include_logs: bool, yes: bool) -> ExitCode:
     """Write an archive for a support request.

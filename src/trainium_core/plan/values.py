@@ -50,6 +50,17 @@ class PlanValues:
         meaning="AWS region to deploy to",
     )
     nodes: int = setting("nodes", WholeNumber(1), default=1, meaning="number of instances")
+    cluster_name: str = setting(
+        "cluster_name",
+        Pattern(
+            r"(?=.{1,32}$)[a-z][a-z0-9]*(-[a-z0-9]+)*",
+            "1 to 32 lower-case letters, digits and single hyphens, a letter first and no hyphen last",
+        ),
+        default=DEFAULT_CLUSTER_NAME,
+        meaning="name of the cluster: the value of the tag trn:cluster and, unless it is "
+        f"{DEFAULT_CLUSTER_NAME}, the prefix of the stack names. A deployment with the same name changes the same "
+        "cluster",
+    )
     capacity: CapacityKind = setting(
         "capacity",
         Choice(CAPACITY),
@@ -71,6 +82,20 @@ class PlanValues:
         default_text="the first zone of the region that offers the type; with trn:subnet_id, the zone of the subnet",
         meaning="zone of the nodes, by ID: names differ between accounts",
     )
+    stacks: tuple[str, ...] = setting(
+        "stacks",
+        ListOf(Choice(STACKS), f"names, separated by commas: {', '.join(STACKS)}", least=1),
+        default=("cluster",),
+        default_text="cluster",
+        meaning=f"stacks of the app: {', '.join(CONSTRUCT_IDS.values())}",
+    )
+    setup_script: str | None = setting(
+        "setup_script",
+        FilePath("a bash script, by its path from the folder of cdk.json"),
+        default=None,
+        meaning="bash script that every node runs after its devices are verified; a failure fails the node",
+        replaces_nodes=True,
+    )
     ami: str | None = setting(
         "ami",
         Pattern(f"/[A-Za-z0-9_./-]+|ami-{HEX_ID}", "an SSM parameter name that begins with /, or an AMI ID"),
@@ -79,32 +104,6 @@ class PlanValues:
         f"{facts()['gpu_images']['ssm_parameter']}",
         meaning="machine image of the nodes",
     )
-    ami_parameter: str | None = setting(
-        "ami_parameter",
-        Pattern("/[A-Za-z0-9_./-]+", "the name of an SSM parameter, which begins with /"),
-        default=None,
-        meaning="SSM parameter from which `trn image pin` read the AMI ID in trn:ami; `trn preflight` reports if it "
-        "names a newer image",
-    )
-    cluster_name: str = setting(
-        "cluster_name",
-        Pattern(
-            r"(?=.{1,32}$)[a-z][a-z0-9]*(-[a-z0-9]+)*",
-            "1 to 32 lower-case letters, digits and single hyphens, a letter first and no hyphen last",
-        ),
-        default=DEFAULT_CLUSTER_NAME,
-        meaning="name of the cluster: the value of the tag trn:cluster and, unless it is "
-        f"{DEFAULT_CLUSTER_NAME}, the prefix of the stack names. A deployment with the same name changes the same "
-        "cluster",
-    )
-    project_id: str | None = setting(
-        "project_id",
-        Pattern(r"[a-z0-9-]{1,64}", "1 to 64 lower-case letters, digits and hyphens"),
-        default=None,
-        meaning="ID of the project, which `trn init` writes: the value of the tag trn:project of the stacks. "
-        "`trn deploy` and `trn destroy` refuse to change a cluster that another project deployed",
-    )
-    network: NetworkSettings = field(default_factory=NetworkSettings)
     root_volume_gib: int = setting(
         "root_volume_gib",
         WholeNumber(facts()["smallest_root_volume"]["gib"], facts()["gp3"]["largest_gib"]),
@@ -117,6 +116,59 @@ class PlanValues:
         WholeNumber(facts()["gp3_throughput"]["included"], facts()["gp3_throughput"]["largest"]),
         default=_SPEED["default_mib_per_second"],
         meaning="throughput of the root volume in MiB/s; throughput above 125 is billed",
+        replaces_nodes=True,
+    )
+    tags: Mapping[str, str] = setting(
+        "tags",
+        TagMap(),
+        default_factory=dict[str, str],
+        default_text="none",
+        meaning="tags on resources, in addition to trn:cluster; placement groups, whose tags cannot change, do not get "
+        "them",
+    )
+    prices: PriceTable = setting(
+        "prices",
+        FilePath("a CSV file in the form of this package's prices.csv, by its path from the folder of cdk.json"),
+        default_factory=dict[PricedItem, Price],
+        default_text="AWS's prices, else the snapshot of prices in this package",
+        meaning="your prices, which take precedence over AWS's, such as negotiated prices or the price of a "
+        "Capacity Block",
+        repr=False,
+    )
+    catalog: Catalog = setting(
+        "catalog",
+        FilePath("a TOML file in the form of the built-in catalogue, by its path from the folder of cdk.json"),
+        default_factory=builtin_catalog,
+        default_text="the built-in catalogue",
+        meaning="additional instance types, or changes to built-in ones",
+        repr=False,
+    )
+    quota_check: bool = setting(
+        "quota_check",
+        Switch(),
+        default=True,
+        meaning="whether a deployment checks the quota before it launches instances, and fails if it is insufficient",
+    )
+    project_id: str | None = setting(
+        "project_id",
+        Pattern(r"[a-z0-9-]{1,64}", "1 to 64 lower-case letters, digits and hyphens"),
+        default=None,
+        meaning="ID of the project, which `trn init` writes: the value of the tag trn:project of the stacks. "
+        "`trn deploy` and `trn destroy` refuse to change a cluster that another project deployed",
+    )
+    ami_parameter: str | None = setting(
+        "ami_parameter",
+        Pattern("/[A-Za-z0-9_./-]+", "the name of an SSM parameter, which begins with /"),
+        default=None,
+        meaning="SSM parameter from which `trn image pin` read the AMI ID in trn:ami; `trn preflight` reports if it "
+        "names a newer image",
+    )
+    logical_neuroncore_config: int | None = setting(
+        "logical_neuroncore_config",
+        WholeNumber(1),
+        default=None,
+        default_text="the default of the type (2 on Trainium2)",
+        meaning="physical NeuronCores per logical core (LNC)",
         replaces_nodes=True,
     )
     root_volume_initialization: int | None = setting(
@@ -134,64 +186,12 @@ class PlanValues:
         meaning="root device of the image",
         replaces_nodes=True,
     )
-    logical_neuroncore_config: int | None = setting(
-        "logical_neuroncore_config",
-        WholeNumber(1),
-        default=None,
-        default_text="the default of the type (2 on Trainium2)",
-        meaning="physical NeuronCores per logical core (LNC)",
-        replaces_nodes=True,
-    )
-    cache: CacheSettings = field(default_factory=CacheSettings)
-    node: Node = field(default_factory=Node)
-    file_systems: FileSystemSettings = field(default_factory=FileSystemSettings)
     pilot: PilotSettings = field(default_factory=PilotSettings)
     jobs: JobAccess = field(default_factory=JobAccess)
-    quota_check: bool = setting(
-        "quota_check",
-        Switch(),
-        default=True,
-        meaning="whether a deployment checks the quota before it launches instances, and fails if it is insufficient",
-    )
-    setup_script: str | None = setting(
-        "setup_script",
-        FilePath("a bash script, by its path from the folder of cdk.json"),
-        default=None,
-        meaning="bash script that every node runs after its devices are verified; a failure fails the node",
-        replaces_nodes=True,
-    )
-    catalog: Catalog = setting(
-        "catalog",
-        FilePath("a TOML file in the form of the built-in catalogue, by its path from the folder of cdk.json"),
-        default_factory=builtin_catalog,
-        default_text="the built-in catalogue",
-        meaning="additional instance types, or changes to built-in ones",
-        repr=False,
-    )
-    prices: PriceTable = setting(
-        "prices",
-        FilePath("a CSV file in the form of this package's prices.csv, by its path from the folder of cdk.json"),
-        default_factory=dict[PricedItem, Price],
-        default_text="AWS's prices, else the snapshot of prices in this package",
-        meaning="your prices, which take precedence over AWS's, such as negotiated prices or the price of a "
-        "Capacity Block",
-        repr=False,
-    )
-    tags: Mapping[str, str] = setting(
-        "tags",
-        TagMap(),
-        default_factory=dict[str, str],
-        default_text="none",
-        meaning="tags on resources, in addition to trn:cluster; placement groups, whose tags cannot change, do not get "
-        "them",
-    )
-    stacks: tuple[str, ...] = setting(
-        "stacks",
-        ListOf(Choice(STACKS), f"names, separated by commas: {', '.join(STACKS)}", least=1),
-        default=("cluster",),
-        default_text="cluster",
-        meaning=f"stacks of the app: {', '.join(CONSTRUCT_IDS.values())}",
-    )
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    cache: CacheSettings = field(default_factory=CacheSettings)
+    file_systems: FileSystemSettings = field(default_factory=FileSystemSettings)
+    node: Node = field(default_factory=Node)
     sagemaker: SageMakerSettings = field(default_factory=SageMakerSettings)
     pcs: PcsSettings = field(default_factory=PcsSettings)
 

@@ -62,7 +62,7 @@ def test_script_gets_a_separate_exit_code(cdk: Path, capsys: pytest.CaptureFixtu
     account = FakeChangeSets()
     with pytest.raises(CliError, match="`trn deploy --replace-nodes`") as refused:
         confirm(account, cdk)
-    assert refused.value.exit_code is ExitCode.NODES_WOULD_END
+    assert refused.value.exit_code is ExitCode.NOT_READY
     shown = capsys.readouterr().err
     assert "2 of 2 running nodes would be terminated and lose the data on their disks: their Auto Scaling" in shown
     assert account.deleted == ["Stack/trn-deploy-preview"]

@@ -30,4 +30,4 @@ def test_group_is_shown_by_name(group: str) -> None:
 def test_unknown_setting_is_refused_with_the_nearest() -> None:
     ended = run("settings", "capcity")
     assert ended.exit_code == 2
-    assert "nearest: capacity; groups: cluster, network" in ended.stderr
+    assert "nearest: capacity; groups: cluster, pilot" in ended.stderr
