@@ -6,7 +6,7 @@ import socket
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -27,6 +27,7 @@ class Settings:
         port: The port; 0 selects a free port.
         region: Default region.
         quotas: Applied values by quota code, which override the values of vcpu_quotas.toml.
+        no_capacity: IDs of the zones without capacity.
         fail_nodes: Number of simulated nodes, from the first launch on, that report a missing device.
         stand_in_nodes: Whether to simulate the nodes.
         iam: `enforced` or `ignored`.
@@ -36,6 +37,7 @@ class Settings:
     port: int = 0
     region: str = DEFAULT_REGION
     quotas: Mapping[str, float] = field(default_factory=dict[str, float])
+    no_capacity: Sequence[str] = ()
     fail_nodes: int = 0
     stand_in_nodes: bool = True
     iam: str = "ignored"
@@ -150,12 +152,13 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     from trainium_local.permissions import enforcement
     from trainium_local.resources import callbacks, registry
     from trainium_local.seeds import vcpu_quotas, zones
-    from trainium_local.services import clock_control, console_output, schedules
+    from trainium_local.services import capacity_reservations, clock_control, console_output, schedules
 
     if settings.iam == "enforced":
         enforcement.enforce()
     zones.install()
     vcpu_quotas.choose(settings.quotas)
+    capacity_reservations.empty_zones(settings.no_capacity)
     services.install(endpoint=connection.endpoint)
     pcs_service.install()
     cloudformation.install()

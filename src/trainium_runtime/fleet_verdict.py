@@ -23,6 +23,10 @@ _PERMANENT = re.compile(
 # With these words, the same codes are temporary.
 _TRANSIENT = re.compile(r"InsufficientInstanceCapacity|IAM ?Instance ?Profile", re.IGNORECASE)
 
+_NO_CAPACITY = re.compile(
+    r"InsufficientInstanceCapacity|do not have sufficient .{0,60}capacity|no Spot capacity available", re.IGNORECASE
+)
+
 _QUOTA = re.compile(r"vCPU ?Limit|instance limit|Spot ?Instance ?Count", re.IGNORECASE)
 
 # Without these, nodes are not launched, or failed nodes are not terminated. AWS suspends some of them if launches fail
@@ -41,11 +45,13 @@ class FleetVerdict:
         state: `ready` if the deployment can be completed, `failed` if it must fail, otherwise `waiting`.
         reason: Details for people.
         nodes: Number of verified nodes of a fleet that is ready; otherwise 0.
+        lacks_capacity: Whether a fleet waits for instances that AWS does not have, other than replacements.
     """
 
     state: Literal["ready", "waiting", "failed"]
     reason: str
     nodes: int = 0
+    lacks_capacity: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +153,15 @@ def fleet_verdict(view: FleetView) -> FleetVerdict:
     if len(verified) == launched == view.nodes and not _unconnected(view):
         return FleetVerdict(state="ready", reason=f"{view.nodes} of {view.nodes} nodes verified", nodes=view.nodes)
     progress = [f"{len(verified)} of {view.nodes} nodes verified, {launched} launched", *_pending(view)]
-    return FleetVerdict(state="waiting", reason="; ".join(progress))
+    return FleetVerdict(
+        state="waiting", reason="; ".join(progress), lacks_capacity=launched < view.nodes and _lacks_capacity(view)
+    )
+
+
+def _lacks_capacity(view: FleetView) -> bool:
+    # EC2 may give the place of a failed node back only some time after its termination.
+    replaces = any(record.state == "failed" for record in view.records.values())
+    return not replaces and bool(view.failed_launches) and _NO_CAPACITY.search(view.failed_launches[0]) is not None
 
 
 def _failed_for_good(view: FleetView) -> dict[str, str]:

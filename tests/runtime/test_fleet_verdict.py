@@ -184,6 +184,25 @@ def test_temporary_launch_failure_is_waited_for(message: str) -> None:
     assert f"last failed launch: {message}" in verdict.reason
 
 
+@pytest.mark.parametrize(
+    ("message", "lacks"),
+    [
+        ("We currently do not have sufficient trn1.32xlarge capacity in the Availability Zone you requested.", True),
+        ("Could not launch Spot Instances. InsufficientInstanceCapacity - There is no Spot capacity available", True),
+        ("ReservationCapacityExceeded: The requested reservation does not have sufficient compatible capacity.", False),
+        ("Invalid IAM Instance Profile name", False),
+    ],
+)
+def test_missing_capacity_is_told_from_other_failed_launches(message: str, lacks: bool) -> None:
+    assert judge(2, ["a"], [record("a")], [message]).lacks_capacity is lacks
+    assert not judge(1, ["a"], [], [message]).lacks_capacity
+
+
+def test_place_of_a_failed_node_is_no_missing_capacity() -> None:
+    message = "We currently do not have sufficient trn1.32xlarge capacity in the Availability Zone you requested."
+    assert not judge(1, [], [record("a", "failed", "no driver")], [message]).lacks_capacity
+
+
 ids = st.sampled_from(list("abcdef"))
 
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from trainium_cli.cdk_program import CdkRun, find_cdk
+from trainium_cli.cluster.zone_attempts import BILLED, ZoneAttempts
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import interrupt_message
 from trainium_cli.plan.plan_report import pilot_end_text, when_idle_text
@@ -17,6 +18,7 @@ from trainium_cli.terminal import console, echo, pairs, say
 from trainium_cli.waiting import waiting
 from trainium_core.aws.capacity import AwsCapacity
 from trainium_core.aws.prices import AwsPrices
+from trainium_core.capacity.other_zones import zone_binding
 from trainium_core.costs.estimate import estimate
 from trainium_core.engines.ec2.engine import EC2
 from trainium_core.naming import CONSTRUCT_IDS
@@ -29,15 +31,9 @@ from trainium_core.plan.pilot_end import minute_text
 from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.stacks.change_sets import ResourceChange
-from trainium_core.stacks.deployment_failure import deployment_failure
-from trainium_core.stacks.events import stack_status
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
-_BILLED = (
-    "its resources are billed: `trn status` shows the progress, `trn deploy` continues afterwards, `trn destroy` "
-    "removes them."
-)
-_INTERRUPTED = f"Interrupted. CloudFormation continues a deployment that has begun, and {_BILLED}"
+_INTERRUPTED = f"Interrupted. CloudFormation continues a deployment that has begun, and {BILLED}"
 _BOOTSTRAPPING = "Interrupted: the cluster was not deployed. CloudFormation may still deploy the CDK bootstrap."
 _BOOTSTRAP_CREATES = (
     "once for each account and region, creates a bucket, a repository, and the CDK's roles deploy, file-publishing, "
@@ -45,9 +41,6 @@ _BOOTSTRAP_CREATES = (
 )
 
 _ROLE = "AWS::IAM::Role"
-
-_REVIEW_IN_PROGRESS = "REVIEW_IN_PROGRESS"
-"""A new stack whose change set was not executed."""
 
 
 def cdk_folder(cdk_json: Path | None, *, may_be_missing: bool = False) -> Path:
@@ -111,12 +104,12 @@ def deploy_stacks(
             yes=yes,
             replace=replace_nodes,
         )
-    named = [*(CONSTRUCT_IDS[key] for key in engines), *context]
+    app = named = [*(CONSTRUCT_IDS[key] for key in engines), *context]
     with TemporaryDirectory() as assembly:
         existing, permissions = [name for name, last in before.items() if last], list[str]()
         if not (yes or is_confirmed):
             _synthesize(CdkRun(program, ["synth", *named, "--quiet", "--output", assembly], folder))
-            named += ["--app", assembly]  # so that what is confirmed is deployed
+            named = [*app, "--app", assembly]  # so that what is confirmed is deployed
             if existing:
                 _show_iam_changes(CdkRun(program, ["diff", *named, "--security-only", "--method", "template"], folder))
             permissions += () if existing else _new_roles(Path(assembly))
@@ -130,8 +123,10 @@ def deploy_stacks(
         run = CdkRun(program, ["deploy", *named, "--require-approval", "never"], folder)
         with interrupt_message(_INTERRUPTED):
             if run.with_progress() != 0:
-                _explain_failures(account, stacks, before, run)
-                return ExitCode.NOT_READY
+                other_zone = CdkRun(program, ["deploy", *app, "--require-approval", "never"], folder)
+                attempts = ZoneAttempts(plan, account, folder / "cdk.json", overrides=overrides)
+                if not attempts.after(run, other_zone, before):
+                    return ExitCode.NOT_READY
     echo("Deployed.")
     _show_state(plan, engines)
     return ExitCode.OK
@@ -221,6 +216,7 @@ def _show_deployment(
             else []
         ),
         ("Nodes", f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}"),
+        *([] if existing or zone_binding(plan) else [("Zone", f"{plan.zone_id}; without capacity there, another one")]),
         ("Price", f"{hour} per hour while the nodes run{_paid_before(plan)}"),
         ("End", pilot_end_text(plan)),
         *([("Support", f"{plan.framework.support}.")] if plan.framework and plan.framework.support else []),
@@ -232,31 +228,6 @@ def _show_deployment(
 
 def _paid_before(plan: Plan) -> str:
     return "; the Capacity Block is prepaid" if plan.capacity == CAPACITY_BLOCK else ""
-
-
-def _explain_failures(
-    account: AwsStackEvents, stacks: Sequence[str], before: Mapping[str, str | None], run: CdkRun
-) -> None:
-    explained = False
-    for stack in stacks:
-        try:
-            events = account.stack_events(stack, after=before[stack])
-        except UnavailableError as error:
-            echo(f"\nUnknown why {stack} failed: {error}", err=True)
-            continue
-        failure, status = deployment_failure(events), stack_status(events)
-        if failure is None and status.endswith("_IN_PROGRESS") and status != _REVIEW_IN_PROGRESS:
-            explained = True
-            echo(f"\nThe CDK CLI has ended; {stack} is still in {status}, and {_BILLED}", err=True)
-        elif failure is None and status.endswith("_COMPLETE"):
-            echo(f"\n{stack} is in {status}.", err=True)
-        if failure is not None:
-            explained = True
-            reasons = "\n".join(f"  {reason}" for reason in failure.reasons)
-            echo(f"\n{stack} was not deployed:\n{reasons}\n", err=True)
-            echo(failure.summary, err=True)
-    if not explained:
-        echo(f"\nThe CDK CLI ended before everything was deployed.\n{run.output_tail}".rstrip(), err=True)
 
 
 _CHANGE_SET = "trn-deploy-preview"

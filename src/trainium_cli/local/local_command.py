@@ -129,6 +129,12 @@ def known_region(_ctx: click.Context, _param: click.Parameter, value: str) -> st
     help="Number of vCPUs that a quota allows, instead of the default of the embedded AWS. Repeatable.",
 )
 @click.option(
+    "--no-capacity",
+    multiple=True,
+    metavar="ZONE_ID",
+    help="Let every launch without a reservation fail in this zone, such as usw2-az4. Repeatable.",
+)
+@click.option(
     "--fail-nodes",
     type=click.IntRange(min=0),
     default=0,
@@ -148,6 +154,7 @@ def start(
     port: int,
     region: str,
     quotas: dict[str, float],
+    no_capacity: tuple[str, ...],
     fail_nodes: int,
     iam: str,
 ) -> None:
@@ -155,7 +162,10 @@ def start(
     from trainium_local.server import Settings
 
     options = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    started = _start(Settings(port=port, region=region, quotas=quotas, fail_nodes=fail_nodes, iam=iam))
+    settings = Settings(
+        port=port, region=region, quotas=quotas, no_capacity=no_capacity, fail_nodes=fail_nodes, iam=iam
+    )
+    started = _start(settings)
     if started.already:
         _refuse_other_settings(started.health, {name: ctx.params[name] for name in options})
     health = started.health
@@ -223,6 +233,7 @@ def run_command(command: tuple[str, ...]) -> None:
 def _refuse_other_settings(running: "Health", options: Mapping[str, Any]) -> None:
     """Raise ClickException if settings differ from those of the running server, which would ignore them."""
     has: dict[str, Any] = {name: getattr(running, name) for name in ("region", "fail_nodes", "iam")}
+    has["no_capacity"] = tuple(running.no_capacity)
     if options.get("port"):
         has["port"] = urlsplit(running.endpoint).port
     requested = {name: options[name] for name in has if name in options}
@@ -264,6 +275,8 @@ def _health_table(health: "Health") -> Pairs:
     add("region", health.region)
     add("started", f"{health.started}, process {health.pid}")
     add("quotas", "\n".join(f"{code}  {value:4.0f} vCPU  {names[code]}" for code, value in health.quotas.items()))
+    if health.no_capacity:
+        add("no capacity", ", ".join(health.no_capacity))
     if health.fail_nodes:
         add("fail nodes", f"the first {health.fail_nodes} report a missing device")
     add("permissions", "IAM policies are enforced" if health.iam == "enforced" else "IAM is not enforced")

@@ -15,6 +15,7 @@ _REQUEST = re.compile(
 )
 """The text that CloudFormation puts around the message of a custom resource, such as the readiness of the fleet."""
 
+_NO_CAPACITY = "insufficient capacity"
 _DEFAULT_ADVICE = "run `trn preflight`, fix its findings, and run `trn deploy` again"
 
 _STATES: Mapping[str, str] = {
@@ -43,12 +44,14 @@ class DeploymentFailure:
         state: The state of the stack after the deployment, in words.
         advice: What to do next.
         cause: The cause that `trn explain` shows for the reasons; empty for unknown errors.
+        lacks_capacity: Whether the cause is that AWS has no free instances.
     """
 
     reasons: tuple[str, ...]
     state: str
     advice: str
     cause: str = ""
+    lacks_capacity: bool = False
 
     @property
     def text(self) -> str:
@@ -87,6 +90,7 @@ def deployment_failure(events: Sequence[StackEvent]) -> DeploymentFailure | None
         state=_STATES.get(status, f"the stack is in {status}"),
         advice=f"first {_REQUIRED_FIRST[status]}; then {fix}" if status in _REQUIRED_FIRST else fix,
         cause=known.cause if known else "",
+        lacks_capacity=known is not None and known.error.name == _NO_CAPACITY,
     )
 
 

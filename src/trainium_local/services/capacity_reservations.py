@@ -3,6 +3,7 @@
 The running instances of a reservation determine its available capacity.
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -84,12 +85,24 @@ def zone_in(backend: Any, *, name: str | None = None, zone_id: str | None = None
     raise refusal("zone-unknown", zone=zone_id or name)
 
 
+_empty_zone_ids = set[str]()
+
+
+def empty_zones(zone_ids: Iterable[str]) -> None:
+    """Let launches without a reservation fail in these zones until this process ends."""
+    _empty_zone_ids.clear()
+    _empty_zone_ids.update(zone_ids)
+
+
 def refuse_without_room(backend: Any, request: LaunchRequest) -> None:
-    """Raise EC2's error if the reservation that a launch targets does not exist, does not match, or is full."""
+    """Raise EC2's error if the zone of a launch has no capacity, or if the reservation that it targets does not exist,
+    does not match, or is full."""
+    zone = backend.get_subnet(request.subnet_id).availability_zone if request.subnet_id else request.zone
     if not request.reservation_id:
+        if zone and zone_in(backend, name=zone).zone_id in _empty_zone_ids:
+            raise refusal("capacity-missing", type=request.instance_type, zone=zone)
         return
     reserved = existing(backend, request.reservation_id)
-    zone = backend.get_subnet(request.subnet_id).availability_zone if request.subnet_id else request.zone
     fits = (
         reserved["InstanceType"] == request.instance_type
         and reserved["AvailabilityZone"] == zone

@@ -27,6 +27,8 @@ from .rollback import is_rolling_back
 
 _LONGEST_PAUSE_S = 15.0
 _MARGIN_S = 60.0
+_SHARE_WITHOUT_CAPACITY = 0.2
+"""The part of its time limit after which a creation fails if AWS does not have the instances: another zone may."""
 _ERRORS_IN_A_ROW = 8  # about a minute, until new permissions are effective
 _STATE = "TrnState"
 """Key in the event with which the function invokes itself: the state of the deployment."""
@@ -201,6 +203,10 @@ class _Looks:
         properties = event["ResourceProperties"]
         settings = ControllerSettings.from_variables(properties["Settings"])
         self._state = state
+        limit = 60 * float(properties["TimeoutMinutes"])
+        self._capacity_deadline = (
+            state.started + (_SHARE_WITHOUT_CAPACITY if event["RequestType"] == "Create" else 1) * limit
+        )
         self._controller = ClusterController(settings, boto3.client, environment_store(settings.records_bucket))
         self._deployment = FleetDeployment(
             nodes=int(properties["Nodes"]),
@@ -253,6 +259,11 @@ class _Looks:
                 if errors > _ERRORS_IN_A_ROW:
                     raise
                 verdict = FleetVerdict(state="waiting", reason=f"the state of the fleet could not be read: {error}")
+            if verdict.lacks_capacity and time.time() >= self._capacity_deadline:
+                minutes = (time.time() - self._state.started) / 60
+                verdict = FleetVerdict(
+                    state="failed", reason=f"no capacity for {minutes:.0f} minutes: {verdict.reason}"
+                )
             log(f"{verdict.state}: {verdict.reason}")
             if verdict.state != "waiting" or time.time() + pause > end:
                 return verdict

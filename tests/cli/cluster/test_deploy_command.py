@@ -18,7 +18,7 @@ from tests.core.fake_account import FakeAccount
 from tests.core.fake_capacity import SCHEDULED_BLOCK, FakeCapacity
 from tests.core.plans import RESERVATION
 from trainium_cli.cdk_program import CdkRun
-from trainium_cli.cluster import deploy_command, deployment
+from trainium_cli.cluster import deploy_command, deployment, zone_attempts
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.stacks.events import StackEvent
 
@@ -233,6 +233,75 @@ def test_state_is_shown_when_the_cdk_cli_ends_before_the_stack(
     assert ended.exit_code == ExitCode.NOT_READY
     assert message in ended.stderr
     assert ("broken app" in ended.stderr) == quoted
+
+
+NO_CAPACITY = "We currently do not have sufficient trn1.32xlarge capacity in the Availability Zone you requested."
+
+
+class EventsOfLostAttempts:
+    """The creation of a stack fails, for these reasons one after another, and is rolled back."""
+
+    def __init__(self, *reasons: str, status: str = "ROLLBACK_COMPLETE") -> None:
+        self._reasons, self._status, self._seen = reasons, status, 0
+
+    def last_event(self, stack: str) -> str | None:  # noqa: ARG002
+        return f"event-{self._seen}" if self._seen else None
+
+    def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:
+        assert after == self.last_event(stack)
+        self._seen += 1
+        reason = self._reasons[self._seen - 1]
+        return [
+            StackEvent(kind="Custom::TrnFleetReadiness", logical_id="Fleet", status="CREATE_FAILED", reason=reason),
+            StackEvent(kind="AWS::CloudFormation::Stack", logical_id=stack, status=self._status, of_stack=True),
+        ]
+
+
+@pytest.fixture
+def _zones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zone_attempts, "AwsNetwork", lambda _: FakeAccount(zones=("usw2-az4", "usw2-az1")))
+    monkeypatch.setattr(zone_attempts, "AwsPrices", no_prices)
+
+
+@pytest.mark.usefixtures("_zones")
+@pytest.mark.parametrize("reason", [NO_CAPACITY, "node i-0: neuron-ls shows 15 of 16 Neuron devices"])
+def test_failure_in_every_zone_leaves_cdk_json_unchanged(
+    cdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    before = (tmp_path / "cdk.json").read_text()
+    monkeypatch.setattr(deployment, "AwsStackEvents", lambda _: EventsOfLostAttempts(NO_CAPACITY, reason))
+    (tmp_path / "code-deploy").write_text("1")
+    ended = deploy("--yes")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert len(cdk.read_text().splitlines()) == 2
+    assert "usw2-az1 has no capacity for 1 x trn1.32xlarge" in ended.stdout
+    assert "Trying usw2-az4, at $" in ended.stdout
+    assert reason in ended.stderr
+    assert ("all without capacity: usw2-az1, usw2-az4." in ended.stderr) == (reason == NO_CAPACITY)
+    assert ("run `trn capacity`" in ended.stderr) == (reason == NO_CAPACITY)
+    assert (tmp_path / "cdk.json").read_text() == before
+
+
+@pytest.mark.usefixtures("_zones")
+@pytest.mark.parametrize(
+    ("options", "status", "says"),
+    [
+        (("-c", "trn:availability_zone_id=usw2-az4"), "ROLLBACK_COMPLETE", "trn:availability_zone_id specifies"),
+        (("-c", "trn:region=us-west-2"), "ROLLBACK_COMPLETE", "cannot store a zone for -c trn:region=us-west-2"),
+        ((), "UPDATE_ROLLBACK_COMPLETE", "the stack is as it was before the deployment"),
+    ],
+)
+def test_fixed_zone_and_zone_of_a_running_cluster_stay(
+    cdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], status: str, says: str
+) -> None:
+    before = (tmp_path / "cdk.json").read_text()
+    monkeypatch.setattr(deployment, "AwsStackEvents", lambda _: EventsOfLostAttempts(NO_CAPACITY, status=status))
+    (tmp_path / "code-deploy").write_text("1")
+    ended = deploy("--yes", *options)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert len(cdk.read_text().splitlines()) == 1
+    assert says in ended.stderr
+    assert (tmp_path / "cdk.json").read_text() == before
 
 
 @pytest.mark.parametrize(("typed", "code"), [("y\n", ExitCode.OK), ("n\n", ExitCode.NOT_READY)])

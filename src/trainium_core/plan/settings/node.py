@@ -21,7 +21,8 @@ class Node:
         "node_timeout_minutes",
         WholeNumber(1, facts()["custom_resource"]["timeout_minutes"] - 5),
         default=50,
-        meaning="maximum minutes that a deployment waits until every node is verified, including replacements",
+        meaning="maximum minutes that a deployment waits until every node is verified, including replacements; a first "
+        "deployment waits a fifth of it for instances that AWS does not have",
     )
     neuron_software: NeuronSoftware = setting(
         "neuron_software",
