@@ -89,7 +89,7 @@ def embedded_aws(start_shared_aws: Callable[[Settings], EmbeddedAws]) -> Embedde
     return start_shared_aws(Settings())
 
 
-CHOSEN = Settings(quotas={"L-2C3B7624": 128}, fail_nodes=1)
+CHOSEN = Settings(quotas={"L-2C3B7624": 128}, fail_nodes=1, no_capacity=("usw2-az1",))
 
 
 @pytest.fixture(scope="session")

@@ -54,6 +54,14 @@ def test_launch_in_a_zone_without_the_type_is_a_failed_activity(embedded_aws: Em
     clear(elsewhere)
 
 
+def test_launch_in_a_zone_without_capacity_is_a_failed_activity(chosen_aws: EmbeddedAws, name: str) -> None:
+    empty = make_network(chosen_aws, zone_id="usw2-az1")
+    group = empty.create_group(name, empty.template(name), nodes=1)
+    assert group["Instances"] == []
+    assert "do not have sufficient trn1.32xlarge capacity" in activities(empty, name)[0]["StatusMessage"]
+    clear(empty)
+
+
 def test_desired_capacity_above_maximum_is_refused(network: Network, name: str) -> None:
     network.create_group(name, network.template(name), nodes=1)
     with pytest.raises(ClientError, match="value 2 is above max value 1 for the AutoScalingGroup"):

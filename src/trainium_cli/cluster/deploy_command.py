@@ -43,6 +43,10 @@ def deploy(
     and asks for confirmation.
     `cdk deploy` creates or updates the stacks. If it fails, the command shows the reason and the next step.
 
+    If the first deployment of a cluster fails because its zone has no capacity, the command tries the other zones of
+    the region that offer the type, unless a setting or a reservation determines the zone. It writes the zone to
+    cdk.json, which is as before if all zones fail.
+
     A cluster that another project deployed (trn:project_id) is not changed, and a project with a cluster deploys no
     second one, as after a change of trn:cluster_name, unless --cluster names the cluster.
 
