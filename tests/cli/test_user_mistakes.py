@@ -56,7 +56,7 @@ def test_mistake_is_reported_within_the_width(folder: str, line: str, message: s
 
 def test_sentence_in_pipe_without_width_stays_on_one_line() -> None:
     known = run_program("plann").stderr.splitlines()[-1]
-    assert known.startswith("Known: up, ")
+    assert known.startswith("Known: init, ")
     assert known.endswith(", local")
 
 

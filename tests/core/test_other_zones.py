@@ -10,7 +10,7 @@ from trainium_core.stacks.deployment_failure import DeploymentFailure, deploymen
 from trainium_core.stacks.events import StackEvent
 
 MISSING = (
-    "Received response status [FAILED] from custom resource. Message returned: no capacity for 10 minutes: 0 of 2 "
+    "Received response status [FAILED] from custom resource. Message returned: no capacity for 10 min: 0 of 2 "
     "nodes verified, 0 launched; last failed launch: We currently do not have sufficient trn1.32xlarge capacity in the "
     "Availability Zone you requested (us-west-2a). Our system will be working on provisioning additional capacity. "
     "Launching EC2 instance failed. (RequestId: 1)"

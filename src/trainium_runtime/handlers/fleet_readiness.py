@@ -261,9 +261,7 @@ class _Looks:
                 verdict = FleetVerdict(state="waiting", reason=f"the state of the fleet could not be read: {error}")
             if verdict.lacks_capacity and time.time() >= self._capacity_deadline:
                 minutes = (time.time() - self._state.started) / 60
-                verdict = FleetVerdict(
-                    state="failed", reason=f"no capacity for {minutes:.0f} minutes: {verdict.reason}"
-                )
+                verdict = FleetVerdict(state="failed", reason=f"no capacity for {minutes:.0f} min: {verdict.reason}")
             log(f"{verdict.state}: {verdict.reason}")
             if verdict.state != "waiting" or time.time() + pause > end:
                 return verdict

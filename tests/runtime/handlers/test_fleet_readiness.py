@@ -129,9 +129,7 @@ def test_creation_without_capacity_fails_after_a_fifth_of_the_timeout(
     fleet.add_launch("Failed", NO_CAPACITY)
     deploy(Nodes="3", TimeoutMinutes="30")
     assert cloudformation.response["Status"] == "FAILED"
-    assert cloudformation.response["Reason"].startswith(
-        "no capacity for 6 minutes: 0 of 3 nodes verified, 2 launched; "
-    )
+    assert cloudformation.response["Reason"].startswith("no capacity for 6 min: 0 of 3 nodes verified, 2 launched; ")
     assert NO_CAPACITY in cloudformation.response["Reason"]
     assert 6 <= (clock.now - NOON.timestamp()) / 60 < 6.5
 
