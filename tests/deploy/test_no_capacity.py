@@ -27,14 +27,14 @@ class Attempt:
 
 @pytest.fixture(scope="module")
 def attempt(start_account: Callable[..., Account], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Attempt]:
-    def deploy(*without_capacity: str) -> Attempt:
+    def deploy(*without_capacity: str, timeout_minutes: int) -> Attempt:
         account = start_account(Settings(no_capacity=without_capacity))
         folder = tmp_path_factory.mktemp("app")
         new = ("--type", "trn1.2xlarge", "--region", "us-west-2", "--ends", "8h", "--yes")
         assert run_trn(account, "init", *new, folder=folder).code == 0
         plan = folder / "cdk.json"
         settings = json.loads(plan.read_text())
-        settings["context"]["trn:node_timeout_minutes"] = 2
+        settings["context"]["trn:node_timeout_minutes"] = timeout_minutes
         plan.write_text(before := json.dumps(settings, indent=2))
         empty = account.inventory()
         run = run_trn(account, "deploy", "--yes", folder=folder)
@@ -44,7 +44,7 @@ def attempt(start_account: Callable[..., Account], tmp_path_factory: pytest.Temp
 
 
 def test_deployment_moves_to_the_zone_with_capacity(attempt: Callable[..., Attempt]) -> None:
-    moved = attempt(ZONES[0])
+    moved = attempt(ZONES[0], timeout_minutes=2)
     assert moved.run.code == 0, moved.run.printed
     assert f"Trying {ZONES[1]}, at $" in moved.run.printed
     context = json.loads(moved.plan.read_text())["context"]
@@ -56,7 +56,7 @@ def test_deployment_moves_to_the_zone_with_capacity(attempt: Callable[..., Attem
 
 
 def test_deployment_without_capacity_in_any_zone_leaves_only_the_stack_name(attempt: Callable[..., Attempt]) -> None:
-    failed = attempt(*ZONES)
+    failed = attempt(*ZONES, timeout_minutes=1)
     assert failed.run.code == 1, failed.run.printed
     assert f"all without capacity: {', '.join(ZONES)}." in failed.run.printed
     assert "run `trn capacity`" in failed.run.printed
