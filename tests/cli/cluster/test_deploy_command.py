@@ -260,7 +260,7 @@ class EventsOfLostAttempts:
 @pytest.fixture
 def _zones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zone_attempts, "AwsNetwork", lambda _: FakeAccount(zones=("usw2-az4", "usw2-az1")))
-    monkeypatch.setattr(zone_attempts, "AwsPrices", no_prices)
+    monkeypatch.setattr(zone_attempts, "AwsPrices", lambda _: None)
 
 
 @pytest.mark.usefixtures("_zones")
