@@ -123,6 +123,13 @@ def test_run_shows_what_is_left_out_and_the_size_of_the_source(cluster: Cluster)
         in ended.stderr
     )
     assert re.search(r"source +2 files, \d+ bytes, packed \d+ bytes", ended.stdout), ended.stdout
+    assert "Measured on the CPUs of this machine" not in ended.stdout
+
+
+def test_job_on_the_embedded_aws_says_what_its_times_measure(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trainium_runtime.aws_service.is_aws", lambda _: False)
+    ended, _ = run_to_the_end(cluster, "succeeded")
+    assert "Measured on the CPUs of this machine, not on Trainium" in ended.stdout
 
 
 def test_outputs_that_a_lost_node_had_not_stored_are_named(cluster: Cluster) -> None:

@@ -53,6 +53,13 @@ def test_status_without_server_exits_with_3(idle: Trn) -> None:
     assert (shown.returncode, shown.stdout) == (3, "The embedded AWS is not running. Start it with: trn local start\n")
 
 
+def test_start_says_one_line(running: Trn) -> None:
+    again = running("start")
+    endpoint = json.loads(running("status", "--json").stdout)["endpoint"]
+    line = f"The embedded AWS is already running at {endpoint}, in us-east-2. Use it with: trn local -- COMMAND"
+    assert (again.returncode, " ".join(again.stdout.split())) == (0, line)
+
+
 def test_second_start_with_other_settings_is_refused(running: Trn) -> None:
     again = running("start", "--quota", "L-2C3B7624=128", "--fail-nodes", "9")
     assert again.returncode == 1
