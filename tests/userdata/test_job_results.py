@@ -9,6 +9,7 @@ import pytest
 from tests.nasty_names import NASTY_NAMES
 from tests.userdata.job_nodes import JobNodes
 from tests.userdata.node_files import BUCKET, JOB
+from trainium_userdata.node.trn_node.files import RESULTS_LOST_CODE
 
 LEAVES_RESULTS = (
     "import os\n"
@@ -42,7 +43,7 @@ def test_results_that_never_reach_s3_are_lost_and_stay_on_the_node(
 ) -> None:
     nodes.aws.put_status = lambda name: status if f"/{kind}/" in name else 200
     nodes.start(LEAVES_RESULTS, timing={limit: 0})
-    assert nodes.wait() == [1]
+    assert nodes.wait() == [RESULTS_LOST_CODE]
     end = nodes.end
     assert (end["result"], end["exit_code"], nodes.record()["state"]) == ("results-lost", 0, "results-lost")
     place = nodes.place(0)
@@ -52,7 +53,6 @@ def test_results_that_never_reach_s3_are_lost_and_stay_on_the_node(
     )
     assert nodes.record()["lost"] == end["reason"].partition(": ")[2]
     assert (place / kind).is_dir()
-    assert (place / "results-lost").exists()
 
 
 WRITES_NAMES = """
@@ -100,7 +100,7 @@ socket.socket(socket.AF_UNIX).bind(str(folder / "run.sock"))
 
 def test_what_cannot_be_stored_is_named_and_is_no_success(nodes: JobNodes) -> None:
     nodes.start(LEAVES_WHAT_S3_CANNOT_STORE)
-    assert nodes.wait() == [1]
+    assert nodes.wait() == [RESULTS_LOST_CODE]
     assert nodes.end["result"] == "results-lost"
     named = "b\\xff (its name is not UTF-8), passwd (a link to /etc/passwd, outside the folder), run.sock (a socket)"
     assert nodes.end["reason"].endswith(f"{nodes.place(0)}: outputs: {named}")
@@ -165,7 +165,7 @@ def test_checkpoint_with_what_cannot_be_stored_is_not_complete_and_no_success(no
         "open(folder + '/.new/opt.bin', 'w').write('1')\nos.symlink('/etc/passwd', folder + '/.new/model.bin')\n"
         "os.rename(folder + '/.new', folder + '/step-1')\nos.symlink('/none', folder + '/last')\n"
     )
-    assert nodes.wait() == [1]
+    assert nodes.wait() == [RESULTS_LOST_CODE]
     assert nodes.end["result"] == "results-lost"
     links = "last (a link to /none, outside the folder), step-1/model.bin (a link to /etc/passwd, outside the folder)"
     assert nodes.end["reason"].endswith(f"checkpoints: {links}")
@@ -329,14 +329,14 @@ def test_shards_of_an_interrupted_job_are_complete(nodes: JobNodes) -> None:
     nodes.start(interrupted, nodes=2, checkpoint_seconds=60)
     nodes.await_(lambda: all("ready" in nodes.log(rank) for rank in (0, 1)))
     nodes.put("stop.json", {"at": "2026-11-22T19:05:01Z", "reason": "trn stop"})
-    assert nodes.wait() == [1, 1]
+    assert nodes.wait() == [1, RESULTS_LOST_CODE]
     assert nodes.content("checkpoints/checkpoint-500.json")["parts"] == ["1-0-1", "1-1-1"]
 
 
 def test_shard_that_does_not_reach_s3_loses_the_results(nodes: JobNodes) -> None:
     nodes.aws.put_status = lambda name: 403 if "/1-1-1/" in name else 200
     nodes.start(SHARDS, nodes=2, timing={"refused": 0})
-    assert nodes.wait() == [1, 1]
+    assert nodes.wait() == [1, RESULTS_LOST_CODE]
     assert nodes.end["result"] == "results-lost"
     assert nodes.end["node"] == 1
     assert not nodes.content("checkpoints/checkpoint-500.json")

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.userdata.aws_stand_in import AwsStandIn
 from tests.userdata.plans import plan_for
 from tests.userdata.verified_node import VerifiedNode
-from trainium_userdata.node.trn_node import limits, self_test
+from trainium_userdata.node.trn_node import job_user, self_test
 
 
 def test_self_test_runs_as_job_user(tmp_path: Path, aws: AwsStandIn) -> None:
@@ -15,4 +15,4 @@ def test_self_test_runs_as_job_user(tmp_path: Path, aws: AwsStandIn) -> None:
     assert record.state == "verified", record.reason
     programs = {Path(line.split()[3]).name for line in node.read("runuser.calls").splitlines()}
     assert programs == {"python", "nccom-test"}
-    assert (node.root / self_test.CACHE).stat().st_uid == limits.JOB_UID
+    assert (node.root / self_test.CACHE).stat().st_uid == job_user.JOB_UID

@@ -15,6 +15,7 @@ PLAN = plan_for("trn2.48xlarge", nodes=2, setup_script="echo hello\n")
 RECORD = "cluster-records/nodes/i-0123456789abcdef0.json"
 START = [
     "systemd-sysusers trn-job.conf",
+    "systemctl mask --quiet --no-reload user@60800.service",
     "systemctl enable --quiet --no-reload trn-node.service",
     "systemctl daemon-reload",
     "systemctl restart trn-node.service",

@@ -102,7 +102,7 @@ def test_healthy_node_exits_with_0_after_its_proof(node: PcsNode) -> None:
         "systemctl start --no-block trn-node-watch.service",
         "trn-slurm remember",
     ]
-    assert "systemd-sysusers trn-job.conf" in run.calls
+    assert {"systemd-sysusers trn-job.conf", "systemctl mask --quiet --no-reload user@60800.service"} <= set(run.calls)
     assert os.access(node.root / EPILOG.lstrip("/"), os.X_OK)
     assert "unlimited" in node.read("etc/security/limits.d/99-trn.conf")
     assert "FI_PROVIDER=efa" in node.read("etc/trn/environment")
@@ -233,8 +233,8 @@ class NodeAfterJob(VerifiedNode):
         self.program("scontrol", f'printf "%s\\n" "$@" >{self.root}/scontrol')
         assert self.run("remember", program="trn_slurm").exit_code == 0
 
-    def epilog(self) -> int:
-        return self.run("epilog", program="trn_slurm", SLURMD_NODENAME="nodes-1").exit_code
+    def epilog(self, **environment: str) -> int:
+        return self.run("epilog", program="trn_slurm", SLURMD_NODENAME="nodes-1", **environment).exit_code
 
     @property
     def drained(self) -> list[str]:
@@ -249,6 +249,14 @@ def after_job(tmp_path: Path, aws: AwsStandIn) -> NodeAfterJob:
 
 def test_epilog_leaves_a_healthy_node_alone(after_job: NodeAfterJob) -> None:
     assert (after_job.epilog(), after_job.drained) == (0, [])
+
+
+@pytest.mark.parametrize(("uid", "ended"), [("60800", True), ("1000", False)])
+def test_epilog_ends_what_jobs_of_trn_left_running(after_job: NodeAfterJob, uid: str, ended: bool) -> None:
+    after_job.write("proc/4711/status", "State:\tS\nUid:\t60800\t60800\t60800\t60800\nThreads:\t1\n")
+    after_job.program("runuser", f"/bin/rm -r {after_job.root}/proc/4711")
+    assert (after_job.epilog(SLURM_JOB_UID=uid), after_job.drained) == (0, [])
+    assert (after_job.root / "proc/4711").exists() != ended
 
 
 def test_epilog_drains_a_node_with_new_memory_errors(after_job: NodeAfterJob) -> None:

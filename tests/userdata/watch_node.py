@@ -137,6 +137,11 @@ class JobNode(WatchNode, StoredJob):
     def unit(self, state: str, process: int = 0) -> None:
         (self.root / "state").write_text(f"MainPID={process}\nActiveState={state}\n")
 
+    def process(self, number: int, *, uids: str, state: str = "S (sleeping)", threads: int = 1) -> None:
+        """Let a process run on the node."""
+        status = f"Name:\tx\nState:\t{state}\nUid:\t{uids}\nThreads:\t{threads}\n"
+        files.write(f"proc/{number}/status", status)
+
     @property
     def starts(self) -> list[str]:
         """The arguments of each call of systemd-run."""

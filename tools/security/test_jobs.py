@@ -16,7 +16,7 @@ import pytest
 import trainium_wire
 from trainium_cli.cdk_program import cdk_path
 from trainium_userdata import node
-from trainium_userdata.node.trn_node import limits, programs
+from trainium_userdata.node.trn_node import job_user, programs
 
 OTHER_ID = 65534
 AS_OTHER = ("setpriv", f"--reuid={OTHER_ID}", f"--regid={OTHER_ID}", "--clear-groups", "--no-new-privs", "--")
@@ -42,7 +42,9 @@ def as_other(*command: str | Path, folder: Path) -> "subprocess.CompletedProcess
 
 
 def test_job_user_cannot_log_in_and_has_no_home(place: Path) -> None:
-    (place / "trn-job.conf").write_text(f'u {limits.JOB_USER} {limits.JOB_UID} "Jobs" /nonexistent /usr/sbin/nologin\n')
+    (place / "trn-job.conf").write_text(
+        f'u {job_user.JOB_USER} {job_user.JOB_UID} "Jobs" /nonexistent /usr/sbin/nologin\n'
+    )
     (place / "etc").mkdir()
     subprocess.run(["systemd-sysusers", f"--root={place}", place / "trn-job.conf"], check=True)
     (entry,) = [line for line in (place / "etc/passwd").read_text().splitlines() if line.startswith("trn-job:")]

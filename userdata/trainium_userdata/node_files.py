@@ -10,7 +10,7 @@ from trainium_core.engines.pcs.slurm_settings import EPILOG
 from trainium_core.facts import facts
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_userdata.expectations import node_expectations
-from trainium_userdata.node.trn_node.limits import JOB_UID, JOB_USER
+from trainium_userdata.node.trn_node.job_user import JOB_UID, JOB_USER
 
 _REPORTING_MODULES = {
     "trainium_wire": ("__init__", "formats", "keys"),

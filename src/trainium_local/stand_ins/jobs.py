@@ -27,7 +27,7 @@ from trainium_local.environment import HOST, safe_environment
 from trainium_local.resources import api
 from trainium_local.stand_ins.nodes import is_running
 from trainium_userdata.node.trn_job.launch import Launch
-from trainium_userdata.node.trn_node.files import KEPT_MARK
+from trainium_userdata.node.trn_node.files import RESULTS_LOST_CODE
 from trainium_wire.job import (
     NODE_LOST,
     Job,
@@ -193,7 +193,7 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], start: Mapping[str, A
     parts = [_Part(folder, launch_content, rank, instance_id) for rank, instance_id in enumerate(instance_ids)]
     for part in parts:
         part.wait(bucket, keys.notice)
-    if not any(folder.glob(f"*/{KEPT_MARK}")):
+    if not any(part.lost_results for part in parts):
         shutil.rmtree(folder, ignore_errors=True)
     if "end.json" not in bucket.written(f"{keys.folder}/"):
         # All parts were ended before they could report.
@@ -244,6 +244,11 @@ class _Part:
                 self._process.terminate()
                 if not self._is_over(_GRACE_SECONDS):
                     self._process.kill()
+
+    @property
+    def lost_results(self) -> bool:
+        """Whether results are only in the folder of this part, which has ended."""
+        return self._process.returncode == RESULTS_LOST_CODE
 
     def _is_over(self, seconds: float) -> bool:
         try:

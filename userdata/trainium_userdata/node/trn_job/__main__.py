@@ -1,6 +1,7 @@
 """Runs one node's part of an attempt: python3 -m trn_job LAUNCH_FILE.
 
-Exit codes: 0 if the attempt has succeeded, 1 if it has not, 2 if the arguments or the launch file are invalid.
+Exit codes: 0 if the attempt has succeeded, 1 if it has not, 2 if the arguments or the launch file are invalid, 5 if
+results of this node are not in S3.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from typing import Any
 
 from trainium_wire.formats import now_text
 from trainium_wire.job import RESULTS_LOST
+from trn_node.files import RESULTS_LOST_CODE
 
 from . import inputs, preparation, processes, source, stacks
 from .checkpoint_download import CheckpointError
@@ -79,7 +80,12 @@ class NodeAttempt:
         self._began = self._started = time.monotonic()
 
     def run(self) -> int:
-        """Run the attempt. Returns the exit code of the program: 0 if the attempt succeeded, otherwise 1."""
+        """Run the attempt.
+
+        Returns:
+            The exit code of the program: RESULTS_LOST_CODE if results of this node are not in S3, otherwise 0 if the
+            attempt succeeded and 1 if it did not.
+        """
         launch = self._launch
         processes.adopt_orphans()
         signal.signal(signal.SIGTERM, self._terminate)
@@ -106,6 +112,8 @@ class NodeAttempt:
                 self._raise_if_over()
                 self._end.declare("failed", f"{launch.name}: {error}")
         self._finish(threads)
+        if self._results.lost:
+            return RESULTS_LOST_CODE
         return 0 if self._end.content["result"] == "succeeded" else 1
 
     def periodic_threads(self) -> list[PeriodicThread]:

@@ -10,7 +10,6 @@ from typing import Any
 
 from trainium_wire.formats import now_text
 from trainium_wire.job_keys import output_path
-from trn_node.files import KEPT_MARK
 from trn_node.s3 import S3Error
 
 from .checkpoint_files import has_end
@@ -25,7 +24,7 @@ HOME_DIRECTORY = "home-directory"
 
 It also has relative paths such as `../results`. Hidden files are no outputs.
 """
-OWN_FILES = ("command.sh", "observe", "torchrun", KEPT_MARK)
+OWN_FILES = ("command.sh", "observe", "torchrun")
 """What this program writes to the home directory while the command runs."""
 LARGEST_WRITTEN_GIB = 20
 """Maximum size of the files in these two folders on each node."""

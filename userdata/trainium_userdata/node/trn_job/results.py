@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS
-from trn_node.files import KEPT_MARK
 
 from .checkpoint_download import download
 from .checkpoints import Checkpoints
@@ -121,10 +120,6 @@ class Results:
             if left_out:
                 texts.append(f"{name}: {listed(f'{path} ({reason})' for path, reason in left_out.items())}")
         self.lost = f"not in S3, but kept on the node in {place}: {'; '.join(texts)}" if texts else ""
-        if texts:
-            (place / KEPT_MARK).touch()
-        else:
-            (place / KEPT_MARK).unlink(missing_ok=True)
 
 
 def deliver(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .check import Check
-from .limits import JOB_USER, make_job_user_folder
+from .job_user import JOB_USER, make_job_user_folder
 from .programs import ProgramRun, run
 
 SECONDS = 300

@@ -12,8 +12,8 @@ from trainium_wire.keys import instance_name
 PLAN = "etc/trn/plan.json"
 LOCATIONS = "etc/trn/places.env"
 RECORD = "var/lib/trn/record.json"
-KEPT_MARK = "results-lost"
-"""A file that marks the folder of an attempt whose results are only on this node."""
+RESULTS_LOST_CODE = 5
+"""Exit code of `trn_job` if results of the attempt are only on this node."""
 
 
 def path(name: str) -> Path:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from . import files
 from .check import Check, check, not_checked
-from .limits import JOB_USER
+from .job_user import JOB_USER
 from .neuron import MEMORY_TOLERANCE, missing_ids
 from .programs import ProgramRun, run
 

@@ -22,7 +22,7 @@ from . import files, gpu, record, self_test, verify
 from .all_reduce import BANDWIDTH_MARK, MARK
 from .check import Check
 from .internode import ASSEMBLY, NAME, NO_RESULT, READY, RIGHT, UNABLE, WRONG, RoundOutcome, TestVerdict, groups, judge
-from .limits import JOB_USER, make_job_user_folder
+from .job_user import JOB_USER, make_job_user_folder
 from .programs import environment, one_line, run
 from .s3 import S3
 

@@ -8,7 +8,7 @@ from typing import Any
 from trainium_wire.cache_place import STACKS, version_in
 from trainium_wire.cache_place import direct_url as direct_url_of
 
-from . import files, limits
+from . import files, job_user
 from .self_test import framework_python
 
 FOLDER = "var/cache/trn/jobs"
@@ -62,4 +62,4 @@ def make_folder() -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink():
         raise OSError(f"{folder} is a link: remove it")
-    limits.give_to_job_user(folder)
+    job_user.give_to_job_user(folder)

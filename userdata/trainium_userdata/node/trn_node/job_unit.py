@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import files, job_cache, limits
+from . import files, job_cache, job_user
+from .job_user import JOB_USER
 from .programs import run
 
 UNIT = "trn-job.service"
@@ -25,8 +26,9 @@ PROPERTIES = (
     "NoNewPrivileges=yes",
     "RestrictSUIDSGID=yes",
     # The operators' files are hidden (/root is for root only), and the next job finds nothing of this one in /tmp,
-    # /var/tmp and /dev/shm.
+    # /var/tmp and /dev/shm. Over the system bus, a job could start processes outside of the unit.
     "InaccessiblePaths=-/home",
+    "InaccessiblePaths=-/run/dbus",
     "PrivateTmp=yes",
     "RemoveIPC=yes",
     "KillMode=control-group",
@@ -38,6 +40,10 @@ PROPERTIES = (
     "WatchdogSec=120",
     "NotifyAccess=main",
 )
+
+
+_KEEP = f'test "$EXIT_STATUS" != {files.RESULTS_LOST_CODE} || {{ chmod 750 "$0" && chown root "$0"; }}'
+"""Run by root when the unit has ended: a folder that belongs to root is kept. Jobs can read it, such as `trn cp`."""
 
 
 class JobUnit:
@@ -94,17 +100,19 @@ class JobUnit:
         Raises:
             OSError: The attempt cannot start. The message is a sentence.
         """
-        if not limits.job_user_exists():
-            raise OSError(f"there is no user {limits.JOB_USER}, and jobs do not run as root")
+        if not job_user.job_user_exists():
+            raise OSError(f"there is no user {JOB_USER}, and jobs do not run as root")
         # Before the start, so that a restarted watch does not start the attempt twice.
         files.write(MEMORY, json.dumps({"job": job, "attempt": attempt, "boot": _boot()}))
+        job_user.end_job_user_processes()
         folder = _new_folder(f"{job}-{attempt}")
         if launch.get("compile_cache"):
             job_cache.make_folder()
         files.write(LAUNCH, json.dumps({**launch, "folder": str(folder)}))
         started = run(
-            *("systemd-run", f"--unit={UNIT}", "--collect", "--quiet", f"--uid={limits.JOB_USER}"),
+            *("systemd-run", f"--unit={UNIT}", "--collect", "--quiet", f"--uid={JOB_USER}"),
             *(f"--property={each}" for each in PROPERTIES),
+            f"--property=ExecStopPost=+/bin/sh -c '{_KEEP}' {folder}",
             # Its home is the folder of the attempt, so that no other job runs what it writes to ~/.profile.
             *("env", f"HOME={folder}", f"PYTHONPATH={files.path('opt/trn')}"),
             *("python3", "-m", "trn_job", str(files.path(LAUNCH))),
@@ -117,19 +125,23 @@ class JobUnit:
 def _new_folder(name: str) -> Path:
     """An empty folder of the user of jobs, on the local disks if there are any.
 
-    Folders of earlier attempts are deleted, except results that have not reached S3.
+    Folders of earlier attempts are deleted, except the newest with results that have not reached S3.
     """
     parent = _disk() / FOLDER
     parent.mkdir(mode=0o755, exist_ok=True)
     # Every user may create folders on the local disks.
     if parent.is_symlink() or parent.stat().st_uid != os.geteuid():
         raise OSError(f"{parent} is a link or not owned by root: remove it")
+    kept: list[Path] = []
     for old in parent.iterdir():
-        if not (old / files.KEPT_MARK).exists():
+        if job_user.belongs_to_job_user(old):
             shutil.rmtree(old, ignore_errors=True)
+        else:
+            kept.append(old)
+    job_user.delete_all_but_newest(kept, parent)
     folder = parent / name
     folder.mkdir(mode=0o700)
-    limits.give_to_job_user(folder)
+    job_user.give_to_job_user(folder)
     return folder
 
 

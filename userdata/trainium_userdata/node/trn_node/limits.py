@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 from . import files
@@ -13,9 +11,6 @@ from .programs import ProgramRun, run
 
 SECONDS = 60
 LOGIN_UID = "1000"
-JOB_USER, JOB_UID = "trn-job", 60800
-"""The user of jobs, and of the computations that verify a node. The number is the same on all nodes, because of shared
-file systems. It is in no range for other users (systemd, UIDs and GIDs)."""
 UNITS = {"memlock": ("-l", "DefaultLimitMEMLOCKSoft", 1024), "nofile": ("-n", "DefaultLimitNOFILESoft", 1)}
 """Each limit: the flag of ulimit, the property of systemd, and the factor between their units."""
 
@@ -56,21 +51,6 @@ def login_user() -> str:
     """The image's login user; root if there is none."""
     users = (line.split(":") for line in files.read("etc/passwd").splitlines())
     return next((user[0] for user in users if user[2:3] == [LOGIN_UID]), "root")
-
-
-def job_user_exists() -> bool:
-    return any(line.startswith(f"{JOB_USER}:") for line in files.read("etc/passwd").splitlines())
-
-
-def make_job_user_folder(path: Path) -> None:
-    """Create a folder for the user of jobs. Raises OSError."""
-    path.mkdir(parents=True, exist_ok=True)
-    give_to_job_user(path)
-
-
-def give_to_job_user(path: Path) -> None:
-    if not os.geteuid():
-        os.chown(path, JOB_UID, JOB_UID, follow_symlinks=False)
 
 
 def is_enough(value: str, expected: str) -> bool:

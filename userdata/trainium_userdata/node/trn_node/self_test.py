@@ -16,7 +16,7 @@ from trainium_wire.cache_place import NATIVE_SETTINGS, native_folders
 from . import files
 from .check import Check
 from .compute import MARK, MEMORY_MARK
-from .limits import JOB_USER, make_job_user_folder
+from .job_user import JOB_USER, make_job_user_folder
 from .programs import ProgramRun, environment, run
 
 CACHE = "var/cache/trn/self-test"

@@ -1,4 +1,7 @@
-"""The epilog of a job: the quick part of the verification. A node that does not pass it is drained with the reason."""
+"""The epilog of a job: ends what the job left running, and does the quick part of the verification.
+
+A node that does not pass it is drained with the reason.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any
 
 from trn_node import driver, files, hardware, neuron, record
 from trn_node.check import Check
+from trn_node.job_user import JOB_UID, end_job_user_processes
 from trn_node.notices import timestamp
 from trn_node.programs import run
 from trn_node.verify import error_counts
@@ -31,6 +35,9 @@ def remember() -> None:
 def main() -> int:
     """Return 0 if the node is healthy or was drained. After another exit code, Slurm drains it without this reason."""
     try:
+        # Nodes are exclusive: no other job of this user runs here.
+        if os.environ.get("SLURM_JOB_UID") == str(JOB_UID):
+            end_job_user_processes()
         found = problems(files.plan())
     except (OSError, ValueError, LookupError) as error:
         found = [f"the epilog cannot check the node: {error}"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from trn_job.attempt import NodeAttempt
 from trn_job.launch import Launch
-from trn_node import files, job_cache, record
+from trn_node import files, job_cache, job_user, record
 from trn_node.secret_values import secret_value
 from trn_node.watch import NOTICE
 
@@ -20,6 +20,7 @@ from .attempts import Attempts
 
 PR_SET_NO_NEW_PRIVS = 38
 """prctl(2)."""
+CACHE_FOLDER = "compile-cache"
 
 
 def address() -> str:
@@ -48,8 +49,7 @@ def run(attempts: Attempts, number: int) -> int:
         # The user has no home. This one is new, so that no other job runs what this job writes to ~/.profile.
         os.environ["HOME"] = str(place)
     launch = _launch(attempts, number, start, place)
-    NodeAttempt(launch, attempts.store, secret_value, slurm.why_ended).run()
-    if not (place / files.KEPT_MARK).exists():
+    if NodeAttempt(launch, attempts.store, secret_value, slurm.why_ended).run() != files.RESULTS_LOST_CODE:
         shutil.rmtree(place, ignore_errors=True)
     return 0
 
@@ -70,13 +70,15 @@ def _launch(attempts: Attempts, number: int, start: dict[str, Any], place: Path)
         seconds_left=start["seconds_left"],
         notice_file=str(files.path(NOTICE)),
         venv=str(environment[1]) if environment else None,
-        compile_cache={**cache, "folder": str(_own_folder("compile-cache"))} if cache else None,
+        compile_cache={**cache, "folder": str(_own_folder(CACHE_FOLDER))} if cache else None,
     )
 
 
 def _new_folder(name: str) -> Path:
     folder = _own_folder(name)
     shutil.rmtree(folder)
+    old = [path for path in folder.parent.iterdir() if path.name != CACHE_FOLDER]
+    job_user.delete_all_but_newest(old, folder.parent)
     folder.mkdir(mode=0o700)
     return folder
 
