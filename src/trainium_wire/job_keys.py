@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trainium_wire.keys import INPUTS_PREFIX, JOBS_PREFIX
+from trainium_wire.keys import INPUTS_PREFIX, JOBS_PREFIX, SUBMITTED_PREFIX
 
 SOURCE_FILE = "source.tar.gz"
 """The packed source of a job, in its folder."""
@@ -68,7 +68,7 @@ class AttemptKeys(NamedTuple):
 
 
 class JobKeys(NamedTuple):
-    """Keys of one job, below its folder except `inputs`."""
+    """Keys of one job, below its folder except `inputs` and `submitted`."""
 
     folder: str
 
@@ -85,6 +85,11 @@ class JobKeys(NamedTuple):
     def inputs(self) -> str:
         """The folder of the job's uploads in the bucket."""
         return f"{INPUTS_PREFIX}/{self.folder.rpartition('/')[2]}"
+
+    @property
+    def submitted(self) -> str:
+        """The object in the bucket by which the job is listed. Nodes cannot write it."""
+        return f"{SUBMITTED_PREFIX}/{self.folder.rpartition('/')[2]}"
 
     @property
     def stop(self) -> str:

@@ -305,6 +305,7 @@ def test_grantee_may_run_jobs_of_this_fleet_only(bare: tuple[Stack, NeuronFleet]
         "jobs/job/job.json",
         "jobs/job/source.tar.gz",
         "jobs/job/stop.json",
+        "submitted/job",
     ],
 )
 def test_nodes_may_not_write_objects_of_operators(bare: tuple[Stack, NeuronFleet], role: str, key: str) -> None:

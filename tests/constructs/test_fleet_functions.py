@@ -127,4 +127,5 @@ def test_logs_and_jobs_expire_and_records_do_not() -> None:
         ("logs/", 30),
         ("jobs/", 90),
         ("inputs/", 90),
+        ("submitted/", 90),
     }

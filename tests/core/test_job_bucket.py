@@ -22,6 +22,7 @@ from trainium_core.jobs.follow import (
 )
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
+from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.formats import moment
 from trainium_wire.job_progress import attempt_state
@@ -129,9 +130,23 @@ def test_resumed_job_without_checkpoints_has_those_of_its_origin(jobs: JobStore,
 
 def test_one_unreadable_job_does_not_end_the_list(jobs: JobStore, nodes: NodesOfAJob) -> None:
     for job_id, body in (("other-99991231-235959", b"garbage"), ("x$(touch X)-99991231-235959", b"{}")):
-        nodes.s3.put_object(Bucket=BUCKET, Key=f"jobs/{job_id}/job.json", Body=body)
+        for key in (f"jobs/{job_id}/job.json", f"submitted/{job_id}"):
+            nodes.s3.put_object(Bucket=BUCKET, Key=key, Body=body)
     assert [state.job for state in jobs.newest(1)] == [JOB]
     assert jobs.job_ids() == ["other-99991231-235959", JOB.id]
+
+
+def test_folders_that_nodes_invent_cost_no_requests(jobs: JobStore, nodes: NodesOfAJob) -> None:
+    """Nodes can write the end of any job."""
+    for number in range(1100):
+        nodes.s3.put_object(Bucket=BUCKET, Key=f"jobs/z{number}-99991231-235959/end.json", Body=b"{}")
+    requests: list[str] = []
+    clients = Clients()
+    clients.client("s3", REGION).meta.events.register(
+        "before-call.s3", lambda **call: requests.append(call["model"].name)
+    )
+    assert [state.job for state in JobStore(REGION, BUCKET, clients=clients).newest(20)] == [JOB]
+    assert len(requests) < 10
 
 
 @pytest.mark.parametrize(("stated", "numbers"), [({"attempts": 2}, [2]), ({"attempts": 0}, [1, 2]), ({}, [1, 2])])

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import tomllib
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.core.service_authorization import arn_format, known_actions
 from tools.permissions.cloudformation import dependent
 from trainium_cli.main import COMMANDS
 from trainium_core.audit.listings.registry import LISTINGS
+from trainium_core.facts import DATA
 from trainium_core.naming import CONSTRUCT_IDS, SET_ASLEEP_FUNCTION
 from trainium_core.permissions.roles import (
     action,
@@ -36,6 +38,8 @@ WITHOUT_A_LABEL = {
     "iam:PassRole": "CreateTrainingJob passes a role to the service",
     "sagemaker:AddTags": "CreateTrainingJob sets tags",
     "ssm:StartSession": "the AWS CLI starts a session",
+    "ssm:ResumeSession": "the AWS CLI resumes a session after a lost connection",
+    "ssm:TerminateSession": "the AWS CLI ends a session",
     "ssmmessages:OpenDataChannel": "the Session Manager plugin of the AWS CLI opens a channel",
 }
 """The documented actions that the code does not name beside a call, and why they are needed."""
@@ -97,9 +101,14 @@ def test_page_lists_every_command_of_a_role() -> None:
 
 
 def test_role_look_changes_nothing() -> None:
-    changing = [name for name in allowed_actions("read-only") if action(name).access not in ("Read", "List")]
+    changing = [name for name in allowed_actions("read-only") if action(name).access not in READS]
     assert changing == []
 
+
+READS = ("Read", "List")
+
+WITHOUT_A_TYPE = {"ssmmessages:OpenDataChannel"}
+"""The actions that the reference has no resource type for, but a page of AWS's documentation."""
 
 CONTENT = ("s3", "ssm", "secretsmanager", "logs", "kms")
 """Services whose actions of access level Read may return content."""
@@ -179,9 +188,66 @@ def test_custom_image_parameter_is_readable(role: str) -> None:
     assert "arn:aws:ssm:us-west-2:123456789012:parameter/my/golden/ami" in allowed
 
 
-def documents(role: str, **settings: Any) -> list[Any]:
+def documents(role: str, *, qualifier: str = "hnb659fds", **settings: Any) -> list[Any]:
     plan = from_settings(stacks=",".join(CONSTRUCT_IDS), **settings)
-    return [dict(document) for document in policies(role, role_scope(plan, account="123456789012"))]
+    return [dict(each) for each in policies(role, role_scope(plan, account="123456789012", qualifier=qualifier))]
+
+
+def allowed_on(role: str, **settings: Any) -> dict[str, set[str]]:
+    """The resources that a role may use, by action."""
+    found: dict[str, set[str]] = {}
+    for statement in [each for document in documents(role, **settings) for each in document["Statement"]]:
+        for name in statement["Action"]:
+            found.setdefault(name, set()).update(statement["Resource"])
+    return found
+
+
+@pytest.mark.parametrize("role", roles())
+def test_every_required_resource_type_of_an_action_is_allowed(role: str) -> None:
+    """Otherwise IAM denies every request, because a request names a resource of each required type."""
+    for name, resources in allowed_on(role).items():
+        if "*" in name or "*" in resources:
+            continue
+        for kind in action(name).required:
+            assert any(fits_type(name, kind, resource) for resource in resources), (name, kind)
+
+
+@pytest.mark.parametrize("role", PEOPLE)
+def test_changes_by_people_are_limited_to_resources_or_have_a_reason(role: str) -> None:
+    reasons = tomllib.loads((DATA / "permissions.toml").read_text())["everywhere"]
+    changes = {name for name, on in allowed_on(role).items() if "*" in on and action(name).access not in READS}
+    assert changes <= reasons.keys()
+
+
+def test_operators_open_resume_and_end_only_their_own_sessions() -> None:
+    on = allowed_on("operate")
+    own = {"arn:aws:ssm:us-west-2:123456789012:session/${aws:userid}-*"}
+    for name in ("ssmmessages:OpenDataChannel", "ssm:ResumeSession", "ssm:TerminateSession"):
+        assert on[name] == own
+
+
+def test_operators_tag_only_training_jobs_of_the_cluster() -> None:
+    assert allowed_on("operate", cluster_name="abc")["sagemaker:AddTags"] == {
+        "arn:aws:sagemaker:us-west-2:123456789012:training-job/abc--*"
+    }
+
+
+def test_qualifier_limits_the_bootstrap_resources_of_every_role() -> None:
+    """Roles of another qualifier may be administrators, so that a person who can assume them is one."""
+    named = {resource for role in roles() for on in allowed_on(role, qualifier="mlteam").values() for resource in on}
+    bootstrap = {resource for resource in named if "cdk-" in resource}
+    assert bootstrap == {
+        "arn:aws:iam::123456789012:role/cdk-mlteam-*-123456789012-us-west-2",
+        "arn:aws:s3:::cdk-mlteam-assets-123456789012-us-west-2/*",
+        "arn:aws:ssm:us-west-2:123456789012:parameter/cdk-bootstrap/mlteam/*",
+    }
+
+
+def test_deploy_creates_the_service_linked_role_of_service_quotas_only() -> None:
+    (creating,) = [
+        each for d in documents("deploy") for each in d["Statement"] if "iam:CreateServiceLinkedRole" in each["Action"]
+    ]
+    assert creating["Condition"] == {"StringEquals": {"iam:AWSServiceName": "servicequotas.amazonaws.com"}}
 
 
 @pytest.mark.parametrize("role", roles())
@@ -202,9 +268,15 @@ def test_resources_of_permissions_are_supported_by_their_actions(role: str) -> N
 
 def fits(name: str, resource: str) -> bool:
     found = action(name)
-    patterns = [re.escape(arn_format(name, kind)) for kind in (*found.required, *found.optional)]
+    if found.any_type or name in WITHOUT_A_TYPE:
+        return True
+    return any(fits_type(name, kind, resource) for kind in (*found.required, *found.optional))
+
+
+def fits_type(name: str, kind: str, resource: str) -> bool:
     # Placeholders in ARNs of the reference may be empty, such as the account in the ARN of a bucket.
-    return any(re.fullmatch(re.sub(r"\\\$\\\{\w+\\\}", "[^ ]*", pattern), resource) for pattern in patterns)
+    pattern = re.sub(r"\\\$\\\{\w+\\\}", "[^ ]*", re.escape(arn_format(name, kind)))
+    return re.fullmatch(pattern, resource) is not None
 
 
 def test_operators_delete_tagged_resources_of_the_cluster_only() -> None:

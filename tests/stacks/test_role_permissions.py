@@ -269,3 +269,14 @@ def test_functions_are_allowed_only_actions_of_their_code(name: str) -> None:
 def test_permissions_of_every_template_type_are_known(name: str) -> None:
     types = {resource["Type"] for resource in template_of(name).resources().values()}
     assert {kind for kind in types if not kind.startswith("Custom::")} <= handler_actions().keys()
+
+
+def test_sagemaker_may_assume_only_the_role_of_training_jobs() -> None:
+    """So `operate`, which may pass the roles of the stacks to SageMaker, gives it only this one."""
+    trusted = {
+        logical_id
+        for name in NAMES
+        for logical_id, role in template_of(name).resources("AWS::IAM::Role").items()
+        if "sagemaker.amazonaws.com" in as_text(role["Properties"]["AssumeRolePolicyDocument"])
+    }
+    assert {name.rstrip("0123456789ABCDEF") for name in trusted} == {"TrainingExecutionRole"}

@@ -14,7 +14,7 @@ from trainium_cdk.grants import granting, warn_about_unchanged_policies
 from trainium_cdk.storage.disposable_bucket import named_bucket_arn
 from trainium_core.permissions.roles import action as action_of
 from trainium_core.permissions.roles import commands
-from trainium_wire.keys import CURRENT_JOB_KEY, INPUTS_PREFIX, JOBS_PREFIX, MEMBERSHIP_KEY
+from trainium_wire.keys import CURRENT_JOB_KEY, INPUTS_PREFIX, JOBS_PREFIX, MEMBERSHIP_KEY, SUBMITTED_PREFIX
 from trainium_wire.stack_record import RECORDS_PATH
 
 _RUNNING = (("operate", "run, stop, cp"), ("read-only", "jobs, logs"))
@@ -86,7 +86,8 @@ def grant_operate(
 def _on_bucket(fleet: IConstruct, grantee: iam.IGrantable, bucket: s3.IBucket) -> Sequence[iam.Grant]:
     """Grant permission to submit and stop jobs, and to read all objects, with the key of the bucket."""
     resource: Any = bucket  # in jsii a parameter has another name than in the interface
-    submitted = [named_bucket_arn(bucket, key) for key in (f"{JOBS_PREFIX}/*", f"{INPUTS_PREFIX}/*", CURRENT_JOB_KEY)]
+    folders = (JOBS_PREFIX, INPUTS_PREFIX, SUBMITTED_PREFIX)
+    submitted = [named_bucket_arn(bucket, key) for key in (*(f"{folder}/*" for folder in folders), CURRENT_JOB_KEY)]
     grants = [
         iam.Grant.add_to_principal_or_resource(grantee=grantee, actions=[action], resource=resource, resource_arns=arns)
         for action, arns in (

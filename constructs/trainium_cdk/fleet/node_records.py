@@ -20,6 +20,7 @@ from trainium_wire.keys import (
     MEMBERSHIP_KEY,
     RECORDS_PREFIX,
     SSH_KEYS_PREFIX,
+    SUBMITTED_PREFIX,
     USAGE_PREFIX,
 )
 
@@ -55,7 +56,7 @@ class NodeRecords(Construct):
                     expiration=_JOBS_KEPT,
                     abort_incomplete_multipart_upload_after=_PARTS_KEPT,
                 )
-                for name, prefix in (("jobs", JOBS_PREFIX), ("inputs", INPUTS_PREFIX))
+                for name, prefix in (("jobs", JOBS_PREFIX), ("inputs", INPUTS_PREFIX), ("submitted", SUBMITTED_PREFIX))
             ),
         ]
         self.bucket = DisposableBucket(

@@ -79,9 +79,6 @@ class JobEngines:
             if not deployed:
                 raise missing[0]
             ids = [known for engine in deployed for known in engine.store.job_ids()]
-            if job_id in ids:
-                message = f"Job {job_id} was not started, or its record could not be stored."
-                raise CliError(message, ExitCode.NOT_READY)
             close = nearest(job_id, ids)
             shown = f"; nearest: {close}" if close else ""
             raise CliError(f"Job {job_id} does not exist{shown}. `trn jobs` lists them.", ExitCode.NOT_READY)

@@ -79,12 +79,3 @@ class JobBucket(AwsService):
             pages = self.client("s3").get_paginator("list_objects_v2")
             for page in pages.paginate(Bucket=bucket, Prefix=prefix, StartAfter=after):
                 yield from page.get("Contents", [])
-
-    def folders(self, prefix: str) -> list[str]:
-        """The names of the folders directly below a prefix that ends with a slash."""
-        bucket = self.name
-        with read_errors(f"s3:ListBucket on the bucket {bucket}"):
-            pages = self.client("s3").get_paginator("list_objects_v2")
-            found = pages.paginate(Bucket=bucket, Prefix=prefix, Delimiter="/")
-            entries = [entry for page in found for entry in page.get("CommonPrefixes", [])]
-        return [entry["Prefix"].removeprefix(prefix).rstrip("/") for entry in entries]

@@ -41,7 +41,7 @@ from trainium_wire.job import (
 )
 from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS, INPUTS, OUTPUTS, job_keys
 from trainium_wire.job_progress import Attempt, NodeProgress, attempt_state, node_progress
-from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX, RECORDS_PREFIX
+from trainium_wire.keys import CURRENT_JOB_KEY, RECORDS_PREFIX, SUBMITTED_PREFIX
 from trainium_wire.node_record import StoredRecord
 
 _READERS = 16
@@ -133,20 +133,24 @@ class JobStore:
             JobError: A file cannot be read.
             RequestRefusedError: S3 refused a write, or the ID exists.
         """
-        body = job.to_json().encode()
         self._store(job, archive, uploads or {})
         unchanged = {"IfMatch": over.etag} if over else {"IfNoneMatch": "*"}
-        if not self._objects.put(CURRENT_JOB_KEY, body, **unchanged):
+        if not self._objects.put(CURRENT_JOB_KEY, job.to_json().encode(), **unchanged):
             return False
         # Written last, so that a job that was not submitted has no state. Until then, `job` reads the current job.
         with suppress(RequestRefusedError):
-            self._objects.put(job_keys(job.id).job, body)
+            self._add_record(job)
         return True
 
     def add(self, job: Job, archive: bytes, uploads: Mapping[str, Path]) -> None:
         """Store a job that a scheduler starts. Arguments and errors are as for `submit`."""
         self._store(job, archive, uploads)
-        self._objects.put(job_keys(job.id).job, job.to_json().encode())
+        self._add_record(job)
+
+    def _add_record(self, job: Job) -> None:
+        keys = job_keys(job.id)
+        self._objects.put(keys.job, job.to_json().encode())
+        self._objects.put(keys.submitted, b"")
 
     def _store(self, job: Job, archive: bytes, uploads: Mapping[str, Path]) -> None:
         if not self._objects.put(job_keys(job.id).source, archive, "application/gzip", IfNoneMatch="*"):
@@ -165,8 +169,9 @@ class JobStore:
         self._objects.put(job_keys(job_id).end, json.dumps(end).encode(), IfNoneMatch="*")
 
     def job_ids(self) -> Sequence[str]:
-        """The IDs of all jobs in the bucket. Folders whose names are not job IDs are ignored."""
-        return [name for name in self._objects.folders(f"{JOBS_PREFIX}/") if is_job_id(name)]
+        """The IDs of all submitted jobs. Folders of jobs are not listed, because nodes can write any number of them."""
+        names = (key.removeprefix(f"{SUBMITTED_PREFIX}/") for key in self._objects.keys(f"{SUBMITTED_PREFIX}/"))
+        return [name for name in names if is_job_id(name)]
 
     def job(self, job_id: str) -> Job | None:
         """The job as submitted; None if it does not exist. Raises UnreadableJobError if its record is invalid."""

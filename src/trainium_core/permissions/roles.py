@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from trainium_core.facts import DATA
+from trainium_core.facts import DATA, facts
 from trainium_core.naming import CACHE_PREFIX
 from trainium_core.plan import Plan
 
@@ -48,6 +48,8 @@ def action(name: str) -> Action:
         any_type=_ANY_TYPE in optional,
     )
 
+
+DEFAULT_QUALIFIER: str = facts()["bootstrap"]["qualifier"]
 
 CLOUDFORMATION = "cloudformation"
 """The role that CloudFormation assumes; people do not use it."""
@@ -106,6 +108,7 @@ class PolicyScope:
         cache_read_only: Whether nodes only read that bucket. Policies then allow only reads of its entries.
         checkpoints: Bucket and folder of job checkpoints that outlive the cluster.
         image_parameter: The user's SSM parameter that names the image.
+        qualifier: The qualifier of `cdk bootstrap`, which is in the names of its resources.
     """
 
     partition: str
@@ -117,6 +120,7 @@ class PolicyScope:
     cache_read_only: bool = False
     checkpoints: str | None = None
     image_parameter: str | None = None
+    qualifier: str = DEFAULT_QUALIFIER
 
     def fill_in(self, patterns: Sequence[str]) -> list[str]:
         """The ARNs of all stacks for patterns of data/permissions.toml."""
@@ -129,6 +133,7 @@ class PolicyScope:
                 stack=physical_name_prefix(stack),
                 stack_name=stack,
                 bucket=physical_name_prefix(stack).lower(),
+                qualifier=self.qualifier,
             )
             for pattern in patterns
             for stack in self.stacks
@@ -147,7 +152,9 @@ def physical_name_prefix(stack: str) -> str:
     return stack if len(stack) <= longest else f"{stack[:longest]}*"
 
 
-def role_scope(plan: Plan, *, account: str = "*", partition: str = "aws") -> PolicyScope:
+def role_scope(
+    plan: Plan, *, account: str = "*", partition: str = "aws", qualifier: str = DEFAULT_QUALIFIER
+) -> PolicyScope:
     """The scope of a plan's stacks."""
     stacks = [plan.stack_names[key] for key in plan.stacks]
     return PolicyScope(
@@ -159,6 +166,7 @@ def role_scope(plan: Plan, *, account: str = "*", partition: str = "aws") -> Pol
         cache_bucket=plan.cache.bucket,
         cache_read_only=plan.cache.access == "read",
         image_parameter=_own_parameter(plan.image),
+        qualifier=qualifier,
         checkpoints=plan.jobs.checkpoints and plan.jobs.checkpoints.removeprefix("s3://").rstrip("/"),
     )
 
@@ -210,7 +218,7 @@ def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
 
     Raises:
         LookupError: An action of people supports resource-level permissions, but has no ARNs and is not in
-            `everywhere`.
+            `everywhere`; or a required resource type of an action has no ARNs, but another type of it has.
     """
     if "*" in name or (name in _data()["everywhere"] and role != CLOUDFORMATION):
         return ["*"]
@@ -228,6 +236,9 @@ def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
     if kinds and not patterns and role != CLOUDFORMATION:
         fix = f"add ARNs of {' or '.join(kinds)} to [arns], or the action and a reason to [everywhere]"
         raise LookupError(f"data/permissions.toml does not limit {name} to resources: {fix}")
+    missing = [kind for kind in known.required if f"{service}:{kind}" not in _data()["arns"]]
+    if patterns and missing:
+        raise LookupError(f"data/permissions.toml allows {name} on no {' and no '.join(missing)}: add ARNs to [arns]")
     return scope.fill_in(patterns) or ["*"]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.problems import OVERRIDE, SETTING_PREFIX, WHOLE_FILE, PlanError, Problem, nearest
@@ -67,6 +68,21 @@ def settings_given(cdk_json: Path | None, overrides: Sequence[str]) -> Mapping[s
     context = _overridden(_file_context(file) if cdk_json or file.exists() else {}, overrides)
     keys = (key for key in context if key.startswith(SETTING_PREFIX) or _is_misspelt_setting(key))
     return {key.removeprefix(SETTING_PREFIX): context[key] for key in keys}
+
+
+def bootstrap_qualifier(cdk_json: Path | None, overrides: Sequence[str]) -> str:
+    """The qualifier of `cdk bootstrap` that the CDK CLI uses.
+
+    Args:
+        cdk_json: Default: cdk.json in the working directory, if it exists.
+        overrides: `key=value` overrides as `-c` takes them.
+
+    Raises:
+        PlanError: The file is missing or invalid, or an override has no `=` or no name.
+    """
+    file = cdk_json or Path(_PROJECT_FILE)
+    context = _overridden(_file_context(file) if cdk_json or file.exists() else {}, overrides)
+    return str(context.get("@aws-cdk/core:bootstrapQualifier") or facts()["bootstrap"]["qualifier"])
 
 
 def _overridden(context: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ PRINCIPAL = re.compile(r"arn:(?P<partition>aws[a-z-]*):iam::(?P<account>[0-9]{12
 
 _SHOWN = 6
 _SOME_NAME = "simulated"
+_OWN_ID = "${aws:userid}"
 
 
 def check_permissions(plan: Plan, account: AwsAccount, *, principal: str, role: str = CLOUDFORMATION) -> CheckResult:
@@ -60,11 +61,13 @@ def _calls(plan: Plan, role: str, *, account: str, partition: str) -> Iterator[C
         for statement in document["Statement"]:
             actions = [action for action in statement["Action"] if "*" not in action]
             resources = [
-                arn if arn == "*" else arn.replace("*", _SOME_NAME).replace("?", "0") for arn in statement["Resource"]
+                arn if arn == "*" else arn.replace(_OWN_ID, _SOME_NAME).replace("*", _SOME_NAME).replace("?", "0")
+                for arn in statement["Resource"]
             ]
+            own = {"aws:userid": _SOME_NAME} if any(_OWN_ID in arn for arn in statement["Resource"]) else {}
             for context in _contexts(statement.get("Condition", {})):
                 if actions:
-                    yield Calls(actions=actions, resources=resources, context=region | context)
+                    yield Calls(actions=actions, resources=resources, context=region | own | context)
 
 
 def _contexts(condition: dict[str, dict[str, str | list[str]]]) -> Iterator[dict[str, str]]:

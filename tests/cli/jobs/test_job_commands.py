@@ -370,13 +370,13 @@ def test_observe_is_off_unless_file_or_option_enables_it(cluster: Cluster) -> No
 
 
 @pytest.mark.parametrize("command", ["logs", "stop", "jobs"])
-def test_job_that_lost_to_another_submission_was_not_started(cluster: Cluster, command: str) -> None:
+def test_job_that_lost_to_another_submission_does_not_exist(cluster: Cluster, command: str) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     loser = replace(JOB, id="lost-20261122-190501")
     assert not cluster.jobs.submit(loser, b"", over=None)
     ended = run(command, loser.id, *TWO)
     assert ended.exit_code == ExitCode.NOT_READY
-    assert ended.stderr == f"Job {loser.id} was not started, or its record could not be stored.\n"
+    assert ended.stderr.startswith(f"Job {loser.id} does not exist; nearest: {JOB.id}. ")
 
 
 @pytest.mark.usefixtures("cluster")

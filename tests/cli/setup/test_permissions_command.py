@@ -30,3 +30,10 @@ def test_commands_of_role_are_shown() -> None:
     assert "; sleep, wake; destroy" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 120
     assert '"Version": "2012-10-17"' in ended.stdout
+
+
+def test_qualifier_of_the_cdk_limits_the_roles_that_deploy_assumes() -> None:
+    documents = shown("deploy", "-c", "@aws-cdk/core:bootstrapQualifier=mlteam")["deploy"]
+    statements = [each for document in documents for each in document["Statement"]]
+    (assuming,) = [each["Resource"] for each in statements if "sts:AssumeRole" in each["Action"]]
+    assert assuming == ["arn:aws:iam::*:role/cdk-mlteam-*-*-us-west-2"]
