@@ -136,7 +136,7 @@ def test_one_unreadable_job_does_not_end_the_list(jobs: JobStore, nodes: NodesOf
     assert jobs.job_ids() == ["other-99991231-235959", JOB.id]
 
 
-def test_folders_that_nodes_invent_cost_no_requests(jobs: JobStore, nodes: NodesOfAJob) -> None:
+def test_folders_that_nodes_invent_cost_no_requests(nodes: NodesOfAJob) -> None:
     """Nodes can write the end of any job."""
     for number in range(1100):
         nodes.s3.put_object(Bucket=BUCKET, Key=f"jobs/z{number}-99991231-235959/end.json", Body=b"{}")
