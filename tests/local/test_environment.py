@@ -167,9 +167,13 @@ def test_harmless_variables_are_kept_and_others_overridden() -> None:
     assert (safe["CDK_PROXY"], safe["CDK_PROFILE"]) == ("", "")
 
 
-def test_tool_folders_begin_with_pinned_cdk_cli_and_this_python(tmp_path: Path) -> None:
+def test_tool_folders_begin_with_pinned_cdk_cli_and_this_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "node_modules" / ".bin").mkdir(parents=True)
     assert tool_folders(tmp_path)[:2] == (tmp_path / "node_modules" / ".bin", Path(sys.executable).parent)
+    monkeypatch.chdir(tmp_path)
+    assert tool_folders() == tool_folders(tmp_path)[1:]
 
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:4599", "http://127.9.9.9:1", "http://[::1]:80"])

@@ -20,8 +20,22 @@ PLAN = plan_for("trn1.2xlarge", **BARE)
 WITH_EFA = plan_for("trn1.32xlarge", **BARE)
 EFA = neuron_packages()["efa_installer"]
 (NEURON_KEY,) = neuron_packages()["repository"]["key_fingerprints"]
-OF_NEURON = f'if [[ $* == *show-keys* ]]; then echo "fpr:::::::::{NEURON_KEY}:"; exit; fi\n'
-KEY = f'{OF_NEURON}[[ $* == *fingerprint* ]] && echo "fpr:::::::::{EFA["key_fingerprint"]}:"'
+OTHER_KEY = "0" * 40
+
+
+def shows_keys(*fingerprints: str) -> str:
+    """A gpg that shows the primary keys of a file, each with a subkey."""
+    shown = "".join(f"pub:\nfpr:::::::::{key}:\nsub:\nfpr:::::::::{'1' * 40}:\n" for key in fingerprints)
+    return f"if [[ $* == *show-keys* ]]; then echo -n '{shown}'; exit; fi\n"
+
+
+OF_NEURON = shows_keys(NEURON_KEY)
+
+
+def signed_by(key: str, *, name: str = "Amazon") -> str:
+    """A gpg that accepts the signature of the EFA installer."""
+    lines = f"[GNUPG:] GOODSIG {key[-16:]} {name}\n[GNUPG:] VALIDSIG {key} 2026-11-01 0 0 4 0 1 8 00 {key}"
+    return f"{OF_NEURON}[[ $* != *--verify* ]] || echo '{lines}'"
 
 
 def bare(node: BootingNode, manager: str = "apt-get") -> BootingNode:
@@ -75,12 +89,14 @@ def test_amazon_linux_finds_headers_of_any_of_its_kernels(node_for: NodeMaker):
     assert f"dnf install --assumeyes kernel-devel-uname-r = {os.uname().release} gcc make" in calls
 
 
+@pytest.mark.parametrize("keys", [[OTHER_KEY], [NEURON_KEY, OTHER_KEY]])
 @pytest.mark.parametrize("manager", ["apt-get", "dnf"])
-def test_repository_with_another_key_is_not_used(manager: str, node_for: NodeMaker):
+def test_repository_with_another_key_is_not_used(manager: str, keys: list[str], node_for: NodeMaker):
+    """The package manager trusts every key of the file."""
     node = bare(node_for(PLAN), manager)
-    node.program("gpg", f'echo "fpr:::::::::{"0" * 40}:"')
+    node.program("gpg", shows_keys(*keys))
     run = node.boot()
-    assert f"has the fingerprint {'0' * 40}, which AWS does not document" in reason(run)
+    assert f"has the fingerprint {OTHER_KEY}, which AWS does not document" in reason(run)
     assert [call for call in run.calls if call.startswith(manager)] == []
 
 
@@ -127,17 +143,18 @@ def test_driver_that_does_not_load_is_reported_with_kernel_message(node_for: Nod
 @pytest.mark.parametrize(
     ("gpg", "says"),
     [
+        (signed_by(OTHER_KEY), f"not signed by the key {EFA['key_fingerprint']}, which AWS documents"),
         (
-            KEY.replace(EFA["key_fingerprint"], "0" * 40) + "; true",
-            f"has the fingerprint {'0' * 40}, not {EFA['key_fingerprint']}",
+            signed_by(OTHER_KEY, name=f"[GNUPG:] VALIDSIG x {EFA['key_fingerprint']}"),
+            f"not signed by the key {EFA['key_fingerprint']}, which AWS documents",
         ),
         (
-            f"{KEY}; [[ $* != *--verify* ]]",
-            "the signature of the EFA installer is not by its key: the installer was not run",
+            f"{OF_NEURON}[[ $* != *--verify* ]]",
+            "the signature of the EFA installer is wrong: the installer was not run",
         ),
         (f"{OF_NEURON}exit 2", "the key of the EFA installer cannot be read"),
     ],
-    ids=["another key", "bad signature", "no key"],
+    ids=["another key", "another key with a deceptive name", "bad signature", "no key"],
 )
 def test_efa_installer_with_a_foreign_signature_is_not_run(gpg: str, says: str, node_for: NodeMaker):
     node = bare(node_for(WITH_EFA))
@@ -150,7 +167,7 @@ def test_efa_installer_with_a_foreign_signature_is_not_run(gpg: str, says: str, 
 
 def test_efa_installer_signed_by_amazon_is_run(node_for: NodeMaker):
     node = bare(node_for(WITH_EFA))
-    node.program("gpg", f"{KEY}; true")
+    node.program("gpg", signed_by(EFA["key_fingerprint"]))
     node.record_calls(
         "tar", 'mkdir "$2/aws-efa-installer"; cp "$ROOT/installer" "$2/aws-efa-installer/efa_installer.sh"'
     )

@@ -33,10 +33,14 @@ def gpg(home: Path, *command: str) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
-def make_key(home: Path) -> str:
+def make_key(home: Path, name: str = "AWS PCS Packages") -> str:
     """Create a key. Returns its fingerprint."""
     home.mkdir(mode=0o700)
-    gpg(home, "--quick-generate-key", "AWS PCS Packages", "rsa2048", "sign", "never")
+    gpg(home, "--quick-generate-key", name, "rsa2048", "sign", "never")
+    return fingerprint(home)
+
+
+def fingerprint(home: Path) -> str:
     lines = gpg(home, "--with-colons", "--list-keys").splitlines()
     return next(line.split(":")[9] for line in lines if line.startswith("fpr:"))
 
@@ -131,9 +135,13 @@ def test_changed_archive_is_not_installed(
     assert not any(text.startswith(archive["folder"]) for text in installed)
 
 
-def test_archive_of_another_signer_is_not_installed(script: str, run: Run, tmp_path: Path, repository: Path) -> None:
+@pytest.mark.parametrize("is_deceptive", [False, True])
+def test_archive_of_another_signer_is_not_installed(
+    script: str, run: Run, tmp_path: Path, repository: Path, is_deceptive: bool
+) -> None:
+    """Messages of gpg contain the name of the key, which its owner chooses."""
     home = tmp_path / "other"
-    make_key(home)
+    make_key(home, f"VALIDSIG x {fingerprint(tmp_path / 'keys')}" if is_deceptive else "AWS PCS Packages")
     name = ARCHIVES[0]["archive"].rpartition("/")[2]
     (repository / f"{name}.sig").unlink()
     gpg(home, "--detach-sign", "--output", str(repository / f"{name}.sig"), str(repository / name))

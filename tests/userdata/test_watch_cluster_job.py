@@ -370,11 +370,19 @@ def test_linked_folder_of_jobs_is_not_used(node: JobNode):
     assert "is a link or not owned by root" in node.content("attempts/1/end.json")["reason"]
 
 
+def make_newest_folder(path: Path) -> None:
+    """Make a folder that changed later than all others beside it. The kernel's clock for files is coarse."""
+    path.mkdir(parents=True)
+    latest = max((other.stat().st_ctime_ns for other in path.parent.iterdir() if other != path), default=0)
+    while path.stat().st_ctime_ns <= latest:
+        path.chmod(0o755)
+
+
 def test_newest_folders_of_lost_results_are_kept_and_others_deleted(node: JobNode, monkeypatch: pytest.MonkeyPatch):
     folders = node.root / "var/lib/trn-jobs"
     monkeypatch.setattr(job_user, "belongs_to_job_user", lambda path: path.name == "old-1")
     for name in ("old-1", "lost-1", "lost-2", "lost-3", "lost-4"):
-        (folders / name / "outputs").mkdir(parents=True)
+        make_newest_folder(folders / name)
     # A file of the job does not keep its folder.
     (folders / "old-1/results-lost").touch()
     node.submit()
@@ -388,7 +396,7 @@ def test_lost_results_that_use_half_of_the_disk_are_deleted(node: JobNode, monke
     monkeypatch.setattr(job_user, "belongs_to_job_user", lambda _: False)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=2 * 65536))
     for name in ("lost-1", "lost-2"):
-        (folders / name).mkdir(parents=True)
+        make_newest_folder(folders / name)
         (folders / name / "output").write_bytes(b"1" * 40000)
     node.submit()
     node.settle()

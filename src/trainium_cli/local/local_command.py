@@ -211,6 +211,7 @@ def stop() -> None:
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def run_command(command: tuple[str, ...]) -> None:
     """Run COMMAND, replacing this process, in an environment in which only the embedded AWS can be reached."""
+    from trainium_cli.cdk_program import find_cdk
     from trainium_local.environment import NotTheEmbeddedAwsError, safe_environment, tool_folders
     from trainium_local.server import Settings
 
@@ -221,11 +222,13 @@ def run_command(command: tuple[str, ...]) -> None:
     if not started.already:
         echo(f"The embedded AWS was not running: started at {health.endpoint}. `trn local stop` ends it.", err=True)
     try:
-        environment = safe_environment(os.environ, started.connection, tools=tool_folders(Path.cwd()))
+        environment = safe_environment(os.environ, started.connection, tools=tool_folders())
     except NotTheEmbeddedAwsError as error:
         raise click.ClickException(str(error)) from error
+    # Only this program is from node_modules, whose other programs could replace those of the system.
+    program = find_cdk(Path.cwd()) if command[0] == "cdk" else command[0]
     try:
-        os.execvpe(command[0], command, environment)
+        os.execvpe(program, command, environment)
     except OSError as error:
         raise click.ClickException(f"{command[0]}: cannot be run ({error.strerror})") from error
 

@@ -15,10 +15,10 @@ Trn = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def trn_in(folder: Path) -> Trn:
-    def trn(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    def trn(*arguments: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"TRN_LOCAL_HOME": str(folder), "COLUMNS": "200"} | more
         command = ["local", *arguments]
-        return run_trn(command, folder=Path.cwd(), environment=environment, stderr_apart=True)
+        return run_trn(command, folder=cwd or Path.cwd(), environment=environment, stderr_apart=True)
 
     return trn
 
@@ -77,6 +77,17 @@ def test_command_after_dashes_reaches_embedded_aws(running: Trn) -> None:
 
 def test_exit_code_of_command_is_returned(running: Trn) -> None:
     assert running("--", "sh", "-c", "exit 7").returncode == 7
+
+
+def test_only_the_cdk_cli_is_from_node_modules(running: Trn, tmp_path: Path) -> None:
+    """The working directory may be a repository of somebody else, with a program named `ls`."""
+    for name in ("cdk", "sh"):
+        program = tmp_path / "node_modules/.bin" / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text("#!/bin/sh\necho project\n")
+        program.chmod(0o755)
+    assert running("--", "sh", "-c", "echo system", cwd=tmp_path).stdout == "system\n"
+    assert running("--", "cdk", cwd=tmp_path).stdout == "project\n"
 
 
 def test_missing_double_dash_is_reported(idle: Trn) -> None:

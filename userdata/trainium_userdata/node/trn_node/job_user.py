@@ -72,7 +72,7 @@ def _processes() -> list[str]:
 def delete_all_but_newest(kept: Iterable[Path], disk: Path) -> None:
     """Delete all of these folders but the newest KEPT_FOLDERS that together use at most half of the disk."""
     room = shutil.disk_usage(disk).total // 2
-    for number, folder in enumerate(sorted(kept, key=lambda path: path.lstat().st_ctime, reverse=True)):
+    for number, folder in enumerate(sorted(kept, key=lambda path: path.lstat().st_ctime_ns, reverse=True)):
         room -= _size(folder)
         if number >= KEPT_FOLDERS or room < 0:
             shutil.rmtree(folder, ignore_errors=True)
