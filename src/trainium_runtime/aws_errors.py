@@ -13,13 +13,16 @@ from botocore.exceptions import (
     PartialCredentialsError,
     ProfileNotFound,
     ProxyConnectionError,
+    SSLError,
     SSOError,
     TokenRetrievalError,
 )
 from botocore.parsers import ResponseParserError
 
 from trainium_runtime.errors import (
+    ASK_ORGANIZATION,
     SIGN_IN_OR_ENABLE,
+    TRUST_CERTIFICATE,
     DeniedError,
     NotSignedInError,
     OfflineError,
@@ -38,6 +41,9 @@ WITHOUT_CREDENTIALS = (
     SSOError,
     TokenRetrievalError,
 )
+
+_DENYING_POLICIES = ("service control policy", "resource control policy", "permissions boundary")
+"""Policies that a message of IAM names if they deny what the permissions of the caller allow."""
 
 UNREACHED = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
 
@@ -110,6 +116,9 @@ def _unavailable(error: Exception, permission: str, *, denied: str) -> Unavailab
         return NotSignedInError(str(error))
     if isinstance(error, UNREACHED):
         return OfflineError(_first_line(error))
+    if isinstance(error, SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
+        endpoint = error.kwargs.get("endpoint_url", "AWS")
+        return OfflineError(f"the TLS certificate of {endpoint} is not trusted", remedy=TRUST_CERTIFICATE)
     if isinstance(error, ResponseParserError):  # such as a proxy's page in place of a response
         return UnavailableError(f"the response to {permission} is not from AWS: {str(error).splitlines()[0]}")
     if not isinstance(error, ClientError):
@@ -118,6 +127,9 @@ def _unavailable(error: Exception, permission: str, *, denied: str) -> Unavailab
     if code in _EXPIRED:
         return NotSignedInError("the credentials have expired")
     if code in DENIED:
+        policy = next((name for name in _DENYING_POLICIES if name in message), None)
+        if policy:
+            return DeniedError(f"{denied}: a {policy} denies {permission}", remedy=ASK_ORGANIZATION)
         return DeniedError(f"{denied}: the permission {permission} is missing")
     if code in _REJECTED:
         hint = "the credentials are not valid, or this region is not enabled in the account"

@@ -8,7 +8,15 @@ ABSENT_OBJECT = ("NoSuchKey", "404", "NotFound")
 REACH_AWS = "check the network, the proxy (HTTPS_PROXY) and the region name"
 SIGN_IN_OR_ENABLE = f"{SIGN_IN}, or enable the region"
 BE_ALLOWED = "use a profile with this permission (AWS_PROFILE), or ask for it: `trn permissions` prints the policies"
-REMEDIES = (SIGN_IN, SIGN_IN_OR_ENABLE, REACH_AWS, BE_ALLOWED)
+TRUST_CERTIFICATE = (
+    "a proxy that inspects TLS signs with its own CA: set AWS_CA_BUNDLE, and NODE_EXTRA_CA_CERTS for the CDK CLI, to "
+    "the file with that CA's certificate"
+)
+ASK_ORGANIZATION = (
+    "permissions cannot override it: ask the administrator of your organization; `trn preflight --suppress CHECK` runs "
+    "without a check, and `trn:quota_check=off` deploys without that of quotas"
+)
+REMEDIES = (SIGN_IN, SIGN_IN_OR_ENABLE, REACH_AWS, BE_ALLOWED, TRUST_CERTIFICATE, ASK_ORGANIZATION)
 """Remedies that can correct several failed calls at once."""
 
 
@@ -28,8 +36,8 @@ class UnavailableError(Exception):
 class DeniedError(UnavailableError):
     """The caller lacks a permission for this call; other calls may work."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason, remedy=BE_ALLOWED)
+    def __init__(self, reason: str, *, remedy: str = BE_ALLOWED) -> None:
+        super().__init__(reason, remedy=remedy)
 
 
 class NoAccessError(UnavailableError):
@@ -46,8 +54,8 @@ class NotSignedInError(NoAccessError):
 class OfflineError(NoAccessError):
     """AWS was not reached."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason, remedy=REACH_AWS)
+    def __init__(self, reason: str, *, remedy: str = REACH_AWS) -> None:
+        super().__init__(reason, remedy=remedy)
 
 
 class RequestRefusedError(Exception):

@@ -7,6 +7,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import SSLError
 from moto import mock_aws
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
@@ -14,6 +15,7 @@ from moto.ec2.models import ec2_backends
 from tests.core.aws_stubs import REGION, stubbed
 from trainium_core.aws.account import AwsAccount
 from trainium_core.stacks.deployed_stack import DeployedStack, StackContents, StackNetwork
+from trainium_runtime.errors import DeniedError, OfflineError
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
@@ -36,6 +38,31 @@ def test_identity_names_an_endpoint_other_than_aws(monkeypatch: pytest.MonkeyPat
     account, stub = stubbed("sts")
     stub.add_response("get_caller_identity", {"Account": "123456789012", "Arn": "arn:aws:iam::123456789012:root"})
     assert account.identity().endpoint == "http://127.0.0.1:4599"
+
+
+def test_certificate_of_a_proxy_names_the_settings_that_trust_it() -> None:
+    account = AwsAccount(REGION)
+    why = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: unable to get local issuer certificate"
+
+    def refuse(**_: Any) -> None:
+        raise SSLError(endpoint_url="https://sts.us-west-2.amazonaws.com/", error=why)
+
+    account.client("sts").meta.events.register("before-send.sts", refuse)
+    with pytest.raises(OfflineError) as failed:
+        account.identity()
+    assert "the TLS certificate of https://sts.us-west-2.amazonaws.com/ is not trusted" in failed.value.reason
+    assert all(name in failed.value.remedy for name in ("AWS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"))
+
+
+@pytest.mark.parametrize("policy", ["service control policy", "permissions boundary"])
+def test_policy_that_denies_what_permissions_allow_is_named(policy: str) -> None:
+    account, stub = stubbed("sts")
+    why = f"User: arn:aws:iam::123456789012:user/ada is not authorized with an explicit deny in a {policy}"
+    stub.add_client_error("get_caller_identity", "AccessDenied", why)
+    with pytest.raises(DeniedError) as failed:
+        account.identity()
+    assert failed.value.reason == f"not allowed to read: a {policy} denies sts:GetCallerIdentity"
+    assert "trn:quota_check=off" in failed.value.remedy
 
 
 def test_missing_parameter_is_none(account: AwsAccount) -> None:
