@@ -80,7 +80,7 @@ def test_exit_code_of_command_is_returned(running: Trn) -> None:
 
 
 def test_only_the_cdk_cli_is_from_node_modules(running: Trn, tmp_path: Path) -> None:
-    """The working directory may be a repository of somebody else, with a program named `ls`."""
+    """The working directory may be a cloned repository with a program named `sh`."""
     for name in ("cdk", "sh"):
         program = tmp_path / "node_modules/.bin" / name
         program.parent.mkdir(parents=True, exist_ok=True)
