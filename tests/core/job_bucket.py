@@ -38,6 +38,11 @@ class NodesOfAJob:
         body = content.encode() if isinstance(content, str) else json.dumps(content).encode()
         self.s3.put_object(Bucket=BUCKET, Key=f"jobs/{self.job.id}/{path}", Body=body)
 
+    def submit(self) -> None:
+        """Write what `trn run` writes for the job, without its source."""
+        self.put("job.json", self.job.to_json())
+        self.s3.put_object(Bucket=BUCKET, Key=f"submitted/{self.job.id}")
+
     def source(self, job: Job) -> bytes:
         return self.s3.get_object(Bucket=BUCKET, Key=f"jobs/{job.id}/source.tar.gz")["Body"].read()
 

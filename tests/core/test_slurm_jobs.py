@@ -189,7 +189,7 @@ def line(state: str, reason: str = "None", number: int = 7) -> str:
 
 @pytest.fixture
 def submitted(deployed: NodesOfAJob) -> NodesOfAJob:
-    deployed.put("job.json", JOB.to_json())
+    deployed.submit()
     return deployed
 
 

@@ -1,5 +1,6 @@
 """`trn report`: writes the report of a pilot as one page, and writes and verifies evidence packs."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -65,7 +66,7 @@ def report(
     With --verify, the decision is derived again from the evidence in the pack, and must be that of the statement.
 
     Exit code 0: go, or the pack has no problem. 1: no, or the pack has a problem. 2: a file is a
-    link, not a regular file or larger than 64 MiB, or the folder of the new pack exists. 3: not yet: something is not
+    link, not a regular file, larger than 64 MiB or not named in UTF-8, or the folder of the new pack exists. 3: not yet: something is not
     measured, a limit was changed, or a file contradicts another or cannot be read.
     """
     if verify:
@@ -95,13 +96,16 @@ def _files(folders: Sequence[Path]) -> Mapping[str, bytes]:
     Folders with the same name also get their number on the command line, such as 2-evidence.
 
     Raises:
-        CliError: A file is a link or not a regular file, or is larger than _LARGEST_MIB.
+        CliError: A file is a link or not a regular file, is larger than _LARGEST_MIB, or has a name that is not UTF-8.
     """
     contents = dict[str, bytes]()
     names = [folder.resolve().name for folder in folders]
     for at, folder in enumerate(folders):
         prefix = "" if len(folders) == 1 else names[at] if names.count(names[at]) == 1 else f"{at + 1}-{names[at]}"
         for path in sorted(folder.rglob("*")):
+            name = os.fsencode(path).decode(errors="backslashreplace")
+            if name != str(path):  # The statement of a pack is JSON.
+                raise CliError(f"The name of {name} is not UTF-8. Rename the file.", ExitCode.BAD_INPUT)
             if path.is_symlink():
                 raise CliError(f"{path} is a link. Replace it with a copy.", ExitCode.BAD_INPUT)
             if path.is_dir():

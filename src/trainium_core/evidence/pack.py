@@ -53,7 +53,7 @@ def pack_statement(files: Mapping[str, bytes], *, made: str, version: str, decis
         "predicateType": PREDICATE_TYPE,
         "predicate": {"made": made, "tool": tool_name(version), "decision": decision},
     }
-    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogateescape")
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def read_statement(files: Mapping[str, bytes]) -> PackStatement | None:

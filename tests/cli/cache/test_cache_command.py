@@ -14,7 +14,7 @@ from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.jobs.test_job_commands import CACHE_USE
 from tests.cli.running import run
 from tests.core.aws_stubs import stack_record
-from tests.core.job_bucket import JOB, REGION
+from tests.core.job_bucket import REGION
 from trainium_cli.cache import cache_clean_command, cache_look_commands
 from trainium_cli.exit_codes import ExitCode
 from trainium_wire.cache_place import cache_entry_place
@@ -92,7 +92,7 @@ def test_status_finds_the_cache_of_the_record_and_its_hit_rate(
 ) -> None:
     assert run("cache", "status", *TWO).exit_code == ExitCode.NOT_READY
     clusters.recorded = [stack_record(cache_url=f"s3://{BUCKET}/{FOLDER}")]
-    cluster.job_nodes.put("job.json", json.loads(JOB.to_json()))
+    cluster.job_nodes.submit()
     cluster.job_nodes.start()
     cluster.job_nodes.node(0, "succeeded", compile_caches=[CACHE_USE])
     stored.packed("a")

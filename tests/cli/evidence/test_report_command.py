@@ -1,6 +1,7 @@
 """`trn report`: exit codes by the decision, the page, packs and their verification."""
 
 import json
+import os
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -91,6 +92,13 @@ def test_pack_never_replaces_a_folder() -> None:
     ended = run("report", "pilot", "--pack", "pilot")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "Name a new folder" in ended.stderr
+
+
+def test_name_that_no_statement_can_contain_is_refused(pilot: Path) -> None:
+    (pilot / os.fsdecode(b"\xff.json")).write_text("{}")
+    ended = run("report", "pilot", "--pack", "pack")
+    assert (ended.exit_code, Path("pack").exists()) == (ExitCode.BAD_INPUT, False)
+    assert "xff.json is not UTF-8" in ended.stderr
 
 
 def test_link_in_a_folder_is_refused(pilot: Path) -> None:

@@ -83,7 +83,7 @@ def test_job_without_a_name_is_stopped_only_after_confirmation(
 
 
 def test_queued_job_is_listed_and_stopped(cluster: Cluster) -> None:
-    cluster.job_nodes.put("job.json", JOB.to_json())
+    cluster.job_nodes.submit()
     listed = json.loads(run("jobs", *ON, "--json").stdout)
     assert [(one["engine"], one["status"], one["job"]["id"]) for one in listed] == [("pcs", "queued", JOB.id)]
     stopped = run("stop", *ON, JOB.id)
@@ -96,13 +96,13 @@ def test_jobs_of_a_stack_with_another_name_are_found(cluster: Cluster, clusters:
     assert "PcsStack does not exist" in run("jobs", *ON).stderr
     clusters.recorded = [replace(usual, stack="Research")]
     put_record(*clusters.recorded)
-    cluster.job_nodes.put("job.json", JOB.to_json())
+    cluster.job_nodes.submit()
     assert f"{JOB.id}  queued" in run("jobs", *ON).stdout
 
 
 def test_job_is_found_if_only_one_of_two_engines_is_deployed(cluster: Cluster) -> None:
     cluster.nodes = None
-    cluster.job_nodes.put("job.json", JOB.to_json())
+    cluster.job_nodes.submit()
     assert run("jobs", *BOTH, JOB.id).exit_code == ExitCode.OK
     missing = run("jobs", *BOTH, "train-20260101-000000")
     assert (missing.exit_code, "does not exist" in missing.stderr) == (ExitCode.NOT_READY, True)
