@@ -66,8 +66,8 @@ def report(
     With --verify, the decision is derived again from the evidence in the pack, and must be that of the statement.
 
     Exit code 0: go, or the pack has no problem. 1: no, or the pack has a problem. 2: a file is a
-    link, not a regular file, larger than 64 MiB or not named in UTF-8, or the folder of the new pack exists. 3: not yet: something is not
-    measured, a limit was changed, or a file contradicts another or cannot be read.
+    link, not a regular file, larger than 64 MiB or not named in UTF-8, or the folder of the new pack exists. 3: not
+    yet: something is not measured, a limit was changed, or a file contradicts another or cannot be read.
     """
     if verify:
         if output or pack or len(folders) > 1:
