@@ -6,6 +6,7 @@ the embedded AWS, which enforces them.
 """
 
 import ast
+import json
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -277,6 +278,6 @@ def test_sagemaker_may_assume_only_the_role_of_training_jobs() -> None:
         logical_id
         for name in NAMES
         for logical_id, role in template_of(name).resources("AWS::IAM::Role").items()
-        if "sagemaker.amazonaws.com" in as_text(role["Properties"]["AssumeRolePolicyDocument"])
+        if "sagemaker.amazonaws.com" in json.dumps(role["Properties"]["AssumeRolePolicyDocument"])
     }
     assert {name.rstrip("0123456789ABCDEF") for name in trusted} == {"TrainingExecutionRole"}
