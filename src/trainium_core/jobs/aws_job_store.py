@@ -148,9 +148,8 @@ class JobStore:
         self._add_record(job)
 
     def _add_record(self, job: Job) -> None:
-        keys = job_keys(job.id)
-        self._objects.put(keys.job, job.to_json().encode())
-        self._objects.put(keys.submitted, b"")
+        self._objects.put(job_keys(job.id).job, job.to_json().encode())
+        self._objects.put(job_keys(job.id).submitted, b"")
 
     def _store(self, job: Job, archive: bytes, uploads: Mapping[str, Path]) -> None:
         if not self._objects.put(job_keys(job.id).source, archive, "application/gzip", IfNoneMatch="*"):
@@ -170,8 +169,7 @@ class JobStore:
 
     def job_ids(self) -> Sequence[str]:
         """The IDs of all submitted jobs. Folders of jobs are not listed, because nodes can write any number of them."""
-        names = (key.removeprefix(f"{SUBMITTED_PREFIX}/") for key in self._objects.keys(f"{SUBMITTED_PREFIX}/"))
-        return [name for name in names if is_job_id(name)]
+        return [name for key in self._objects.keys(f"{SUBMITTED_PREFIX}/") if is_job_id(name := key.rpartition("/")[2])]
 
     def job(self, job_id: str) -> Job | None:
         """The job as submitted; None if it does not exist. Raises UnreadableJobError if its record is invalid."""
@@ -388,8 +386,7 @@ class JobStore:
         return moment((self._objects.json(f"{prefix}{name}.json", bucket=bucket) or {}).get("at"))
 
     def _node(self, node: int, key: str) -> NodeProgress | None:
-        raw = self._objects.json(key)
-        return None if raw is None else node_progress(node, raw)
+        return None if (raw := self._objects.json(key)) is None else node_progress(node, raw)
 
 
 def _submission_time(job_id: str) -> str:

@@ -80,12 +80,7 @@ class NodeAttempt:
         self._began = self._started = time.monotonic()
 
     def run(self) -> int:
-        """Run the attempt.
-
-        Returns:
-            The exit code of the program: RESULTS_LOST_CODE if results of this node are not in S3, otherwise 0 if the
-            attempt succeeded and 1 if it did not.
-        """
+        """Run the attempt. Returns the exit code of the program."""
         launch = self._launch
         processes.adopt_orphans()
         signal.signal(signal.SIGTERM, self._terminate)
@@ -112,9 +107,7 @@ class NodeAttempt:
                 self._raise_if_over()
                 self._end.declare("failed", f"{launch.name}: {error}")
         self._finish(threads)
-        if self._results.lost:
-            return RESULTS_LOST_CODE
-        return 0 if self._end.content["result"] == "succeeded" else 1
+        return RESULTS_LOST_CODE if self._results.lost else int(self._end.content["result"] != "succeeded")
 
     def periodic_threads(self) -> list[PeriodicThread]:
         """The periodic tasks except those that store results, not started yet."""
@@ -378,9 +371,8 @@ class NodeAttempt:
 
     def _finish(self, threads: list[PeriodicThread]) -> None:
         """End remaining processes, and store the remaining results, checkpoints first."""
-        launch, result = self._launch, self._end.content["result"]
+        launch, command, result = self._launch, self._command, self._end.content["result"]
         self.log.say(f"attempt {launch.attempt}: {result}")
-        command = self._command
         if command:
             if command.exit_code is None:
                 if result == "hung":
