@@ -58,8 +58,9 @@ def test_deployment_moves_to_the_zone_with_capacity(attempt: Callable[..., Attem
 def test_deployment_without_capacity_in_any_zone_leaves_only_the_stack_name(attempt: Callable[..., Attempt]) -> None:
     failed = attempt(*ZONES, timeout_minutes=1)
     assert failed.run.code == 1, failed.run.printed
-    assert f"all without capacity: {', '.join(ZONES)}." in failed.run.printed
-    assert "run `trn capacity`" in failed.run.printed
+    printed = " ".join(failed.run.printed.split())
+    assert f"all without capacity: {', '.join(ZONES)}." in printed
+    assert "run `trn capacity`" in printed
     assert failed.plan.read_text() == failed.before
     (left,) = differences(*failed.resources)
     assert left.startswith("+ CloudFormation stacks: ")
