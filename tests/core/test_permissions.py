@@ -180,7 +180,7 @@ def test_roles_may_be_passed_only_to_named_services() -> None:
 def test_custom_image_parameter_is_readable(role: str) -> None:
     allowed = {
         resource
-        for document in documents(role, ami="/my/golden/ami")
+        for document in documents(role, ami="/my/golden/ami", stacks="cluster")
         for statement in document["Statement"]
         if any(name.startswith("ssm:GetParameter") for name in statement["Action"])
         for resource in statement["Resource"]
@@ -189,7 +189,7 @@ def test_custom_image_parameter_is_readable(role: str) -> None:
 
 
 def documents(role: str, *, qualifier: str = "hnb659fds", **settings: Any) -> list[Any]:
-    plan = from_settings(stacks=",".join(CONSTRUCT_IDS), **settings)
+    plan = from_settings(**{"stacks": ",".join(CONSTRUCT_IDS), **settings})
     return [dict(each) for each in policies(role, role_scope(plan, account="123456789012", qualifier=qualifier))]
 
 
