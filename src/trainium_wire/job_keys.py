@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trainium_wire.keys import INPUTS_PREFIX, JOBS_PREFIX, SUBMITTED_PREFIX
+from trainium_wire.keys import JOBS_PREFIX
+
+INPUTS_PREFIX = "inputs"
+"""Folder of the uploaded inputs of jobs. Not below JOBS_PREFIX, because nodes may write `jobs/*/outputs/*`, and IAM's
+`*` also matches slashes."""
+
+SUBMITTED_PREFIX = "submitted"
+"""Folder with an empty object for each job of `trn run`, named after its ID. Not below JOBS_PREFIX, where nodes can
+write folders of jobs that do not exist."""
 
 SOURCE_FILE = "source.tar.gz"
 """The packed source of a job, in its folder."""

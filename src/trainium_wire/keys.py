@@ -28,14 +28,6 @@ INTERNODE_PREFIX = "internode"
 JOBS_PREFIX = "jobs"
 """Folder of the jobs of `trn run`: source, logs, checkpoints and results of each."""
 
-INPUTS_PREFIX = "inputs"
-"""Folder of the uploaded inputs of jobs. Not below JOBS_PREFIX, because nodes may write `jobs/*/outputs/*`, and IAM's
-`*` also matches slashes."""
-
-SUBMITTED_PREFIX = "submitted"
-"""Folder with an empty object for each job of `trn run`, named after its ID. Not below JOBS_PREFIX, where nodes can
-write folders of jobs that do not exist."""
-
 
 def instance_key(prefix: str, name: str) -> str:
     """The key of an instance's object in a folder such as RECORDS_PREFIX, by its `instance_name`."""

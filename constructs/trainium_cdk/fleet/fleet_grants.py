@@ -14,7 +14,8 @@ from trainium_cdk.grants import granting, warn_about_unchanged_policies
 from trainium_cdk.storage.disposable_bucket import named_bucket_arn
 from trainium_core.permissions.roles import action as action_of
 from trainium_core.permissions.roles import commands
-from trainium_wire.keys import CURRENT_JOB_KEY, INPUTS_PREFIX, JOBS_PREFIX, MEMBERSHIP_KEY, SUBMITTED_PREFIX
+from trainium_wire.job_keys import INPUTS_PREFIX, SUBMITTED_PREFIX
+from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX, MEMBERSHIP_KEY
 from trainium_wire.stack_record import RECORDS_PATH
 
 _RUNNING = (("operate", "run, stop, cp"), ("read-only", "jobs, logs"))

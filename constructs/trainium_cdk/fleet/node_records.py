@@ -10,17 +10,15 @@ from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard, justify_wildcards
 from trainium_cdk.service_role import allow
 from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, named_bucket_arn
-from trainium_wire.job_keys import JOB_FOLDERS_OF_NODES, job_keys
+from trainium_wire.job_keys import INPUTS_PREFIX, JOB_FOLDERS_OF_NODES, SUBMITTED_PREFIX, job_keys
 from trainium_wire.keys import (
     CURRENT_JOB_KEY,
-    INPUTS_PREFIX,
     INTERNODE_PREFIX,
     JOBS_PREFIX,
     LOGS_PREFIX,
     MEMBERSHIP_KEY,
     RECORDS_PREFIX,
     SSH_KEYS_PREFIX,
-    SUBMITTED_PREFIX,
     USAGE_PREFIX,
 )
 

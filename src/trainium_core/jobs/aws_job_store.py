@@ -39,9 +39,9 @@ from trainium_wire.job import (
     resumable_checkpoints,
     saved_otherwise,
 )
-from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS, INPUTS, OUTPUTS, job_keys
+from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS, INPUTS, OUTPUTS, SUBMITTED_PREFIX, job_keys
 from trainium_wire.job_progress import Attempt, NodeProgress, attempt_state, node_progress
-from trainium_wire.keys import CURRENT_JOB_KEY, RECORDS_PREFIX, SUBMITTED_PREFIX
+from trainium_wire.keys import CURRENT_JOB_KEY, RECORDS_PREFIX
 from trainium_wire.node_record import StoredRecord
 
 _READERS = 16

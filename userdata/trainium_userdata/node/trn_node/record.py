@@ -23,9 +23,6 @@ LOG = "var/log/trn-node.log"
 _LOGGER = logging.getLogger("trn_node")
 """Without a handler, as in user data, it writes lines to standard error."""
 
-SLURM_NODE_VARIABLE = "PCS_NODE_ID"
-"""The agent of AWS PCS sets it in lifecycle scripts (AWS PCS User Guide, node lifecycle actions)."""
-
 LOG_BYTES = 1_000_000
 """Only the end of the log is sent, which contains the failure."""
 
@@ -36,7 +33,8 @@ def make(state: str, checks: Sequence[Check], imds: Imds) -> dict[str, Any]:
     problems = [check.problem for check in wrong if check.problem]
     reason = "; ".join(problems or [f"{check.name}: {check.found}" for check in wrong])
     record = {"instance_id": "", "state": state, "reason": reason, "address": "", "membership": ""}
-    record["slurm_node"] = os.environ.get(SLURM_NODE_VARIABLE, "")
+    # Set in lifecycle actions (AWS PCS User Guide).
+    record["slurm_node"] = os.environ.get("PCS_NODE_ID", "")
     try:
         record["instance_id"] = imds.get("instance-id") or ""
         record["address"] = imds.get("local-ipv4") or ""
