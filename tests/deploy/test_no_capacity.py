@@ -44,7 +44,7 @@ def attempt(start_account: Callable[..., Account], tmp_path_factory: pytest.Temp
 
 
 def test_deployment_moves_to_the_zone_with_capacity(attempt: Callable[..., Attempt]) -> None:
-    moved = attempt(ZONES[0], timeout_minutes=2)
+    moved = attempt(ZONES[0], timeout_minutes=4)
     assert moved.run.code == 0, moved.run.printed
     assert f"Trying {ZONES[1]}, at $" in moved.run.printed
     context = json.loads(moved.plan.read_text())["context"]
