@@ -18,7 +18,7 @@ from trainium_userdata.node.trn_node.internode import (
     UNABLE,
     WRONG,
     RoundOutcome,
-    TestVerdict,
+    Verdict,
     groups,
     judge,
 )
@@ -30,7 +30,7 @@ def names(count: int) -> list[str]:
     return [f"i-{number}" for number in range(count)]
 
 
-def play(nodes: Sequence[str], outcome: Callable[[str, Sequence[str], int], RoundOutcome | None]) -> TestVerdict:
+def play(nodes: Sequence[str], outcome: Callable[[str, Sequence[str], int], RoundOutcome | None]) -> Verdict:
     """Give each node its outcome by node, group and step until there is a judgement."""
     history: list[dict[str, RoundOutcome]] = []
     while True:
@@ -64,7 +64,7 @@ def test_nodes_with_correct_common_sums_need_no_further_test():
         return RoundOutcome(READY) if step == ASSEMBLY else RoundOutcome(RIGHT, bandwidth=88.04)
 
     found = play(names(3), outcome)
-    assert found == TestVerdict("correct over 3 nodes, 88.0 GB/s at 256 MiB", tested=True)
+    assert found == Verdict("correct over 3 nodes, 88.0 GB/s at 256 MiB", tested=True)
     assert max(steps) == TOGETHER
 
 
@@ -135,7 +135,7 @@ def test_failure_on_every_single_node_fails_no_node():
     found = play(
         names(4), lambda _node, _group, step: RoundOutcome(NO_RESULT, "no module") if step else RoundOutcome(READY)
     )
-    assert found == TestVerdict("not tested: the test works on no node alone (no module)")
+    assert found == Verdict("not tested: the test works on no node alone (no module)")
 
 
 def test_wrong_sums_fail_all_nodes_if_none_computes_alone():
@@ -159,7 +159,7 @@ def test_node_that_cannot_run_the_test_is_not_blamed_for_pairs():
 
 def test_nothing_is_tested_without_all_nodes():
     found = play(names(3), lambda node, _group, _step: RoundOutcome(READY) if node != "i-1" else None)
-    assert found == TestVerdict("not tested: no outcome yet from i-1")
+    assert found == Verdict("not tested: no outcome yet from i-1")
 
 
 @given(st.integers(2, 8), st.data())
@@ -191,4 +191,4 @@ def test_much_slower_node_is_a_warning(bandwidths: Sequence[float], slow: list[s
 def test_nothing_is_tested_while_a_node_computes():
     busy = RoundOutcome(UNABLE, "NeuronCores are in use by python train.py (42)")
     found = play(names(3), lambda node, _group, _step: busy if node == "i-2" else RoundOutcome(READY))
-    assert found == TestVerdict("not tested: NeuronCores are in use by python train.py (42) on i-2")
+    assert found == Verdict("not tested: NeuronCores are in use by python train.py (42) on i-2")

@@ -25,7 +25,7 @@ from trainium_userdata.node.trn_node.internode import (
     TOGETHER,
     WRONG,
     RoundOutcome,
-    TestVerdict,
+    Verdict,
 )
 from trainium_userdata.node.trn_node.internode_rounds import Rounds, Task, check, run_step
 from trainium_userdata.node.trn_node.s3 import S3
@@ -50,10 +50,10 @@ def task(instance_id: str, version: str = "v1") -> Task:
     return Task(version, instance_id, NODES, "s3://records")
 
 
-def run_test(outcome: Callable[[str, Sequence[str], int], RoundOutcome], **limits: float) -> list[TestVerdict]:
+def run_test(outcome: Callable[[str, Sequence[str], int], RoundOutcome], **limits: float) -> list[Verdict]:
     """Let every node take part. Returns the judgement that each node reaches."""
 
-    def meet(instance_id: str) -> TestVerdict:
+    def meet(instance_id: str) -> Verdict:
         imds = Imds(retries=0)
         rounds = Rounds(S3(imds, retries=0), task(instance_id), {**LIMITS, **limits}, partial(outcome, instance_id))
         return rounds.lead() if instance_id == "i-0" else rounds.follow()
@@ -109,7 +109,7 @@ def test_judgement_with_other_types_is_refused_or_read_as_text(aws: AwsStandIn):
     forged = {"found": 5, "tested": "yes", "faults": {"i-1": ["x"]}, "wrong": [7], "warnings": {}}
     aws.records["records/internode/v1/step.json"] = json.dumps({"judgement": forged})
     read = Rounds(S3(), task("i-1"), LIMITS, lambda _group, _step: RoundOutcome(READY)).follow()
-    assert read == TestVerdict("5", faults={"i-1": "['x']"}, wrong=["7"])
+    assert read == Verdict("5", faults={"i-1": "['x']"}, wrong=["7"])
     aws.records["records/internode/v1/step.json"] = json.dumps({"judgement": {**forged, "faults": "all"}})
     with pytest.raises(AttributeError):
         Rounds(S3(), task("i-1"), LIMITS, lambda _group, _step: RoundOutcome(READY)).follow()
@@ -220,13 +220,13 @@ def test_first_outcome_has_the_bandwidth_within_the_node(node: VerifiedNode, mon
 
 
 def test_untested_membership_is_a_warning():
-    found = check(TestVerdict("not tested: no outcome yet from i-1"), task("i-0"))
+    found = check(Verdict("not tested: no outcome yet from i-1"), task("i-0"))
     assert (found.ok, found.warning) == (True, "all-reduce over nodes: not tested: no outcome yet from i-1")
 
 
 @pytest.mark.parametrize(("wrong", "ok"), [([], True), (["i-1"], False)], ids=["no result", "wrong numbers"])
 def test_observed_node_fails_only_by_wrong_numbers(wrong: list[str], ok: bool):
-    judgement = TestVerdict("not correct because of i-1", faults={"i-1": "it hangs"}, wrong=wrong)
+    judgement = Verdict("not correct because of i-1", faults={"i-1": "it hangs"}, wrong=wrong)
     found = check(judgement, task("i-1")).counted({"verification": "observe", "suppress_checks": []})
     assert (found.ok, bool(found.warning)) == (ok, ok)
 

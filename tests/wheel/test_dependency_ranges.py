@@ -37,7 +37,7 @@ NEWEST_PYTHON = (3, 14)
 """The newest Python version that is tested."""
 
 
-def tested_pythons() -> list[str]:
+def supported_pythons() -> list[str]:
     allowed = SpecifierSet(PROJECT["requires-python"])
     return [f"3.{minor}" for minor in range(NEWEST_PYTHON[1] + 1) if f"3.{minor}" in allowed]
 
@@ -83,7 +83,7 @@ def test_lowest_versions_are_the_declared_ones() -> None:
     }
 
 
-@pytest.mark.parametrize("version", [tested_pythons()[0], tested_pythons()[-1]])
+@pytest.mark.parametrize("version", [supported_pythons()[0], supported_pythons()[-1]])
 def test_apps_are_synthesised_with_the_lowest_versions(version: str, tmp_path: Path) -> None:
     apps = {app: ((DOWNSTREAM_APPS / f"{app}.py").read_text(), {"nodes": 1}) for app in APPS}
     synthesize_apps(lowest_environment(version), tmp_path, apps)
@@ -91,7 +91,7 @@ def test_apps_are_synthesised_with_the_lowest_versions(version: str, tmp_path: P
     assert sum(template["Resources"] != {} for template in templates) == len(APPS)
 
 
-@pytest.mark.parametrize("version", tested_pythons())
+@pytest.mark.parametrize("version", supported_pythons())
 def test_command_starts_with_the_lowest_versions(version: str, tmp_path: Path) -> None:
     environment = lowest_environment(version)
     command = "from trainium_cli.start import main; main()"

@@ -47,7 +47,7 @@ History = Sequence[Mapping[str, RoundOutcome]]
 """The outcomes of each step by instance ID, without nodes that have none."""
 
 
-class TestVerdict(NamedTuple):
+class Verdict(NamedTuple):
     """The result of the test.
 
     Attributes:
@@ -65,7 +65,7 @@ class TestVerdict(NamedTuple):
     warnings: Mapping[str, str] = {}
 
     @classmethod
-    def from_json(cls, raw: Any) -> TestVerdict:
+    def from_json(cls, raw: Any) -> Verdict:
         """Parse a judgement, which any node may have written. Raises LookupError, TypeError or AttributeError."""
 
         def sentences(texts: Any) -> dict[str, str]:
@@ -106,7 +106,7 @@ def last_step(nodes: Sequence[str]) -> int:
     return ALONE + min(PAIR_ROUNDS, len(nodes) - 1 + len(nodes) % 2)
 
 
-def judge(nodes: Sequence[str], history: History, *, slow: float) -> TestVerdict | None:
+def judge(nodes: Sequence[str], history: History, *, slow: float) -> Verdict | None:
     """The judgement of the steps so far; None if another step is needed.
 
     Args:
@@ -128,7 +128,7 @@ def judge(nodes: Sequence[str], history: History, *, slow: float) -> TestVerdict
         measured = together[nodes[0]].bandwidth
         speed = f", {measured:.1f} GB/s at 256 MiB" if measured is not None else ""
         found = f"correct over {len(nodes)} nodes{speed}"
-        return TestVerdict(found, tested=True, warnings=slow_nodes(assembled, slow))
+        return Verdict(found, tested=True, warnings=slow_nodes(assembled, slow))
     if len(history) == ALONE:
         return None
     alone = history[ALONE]
@@ -152,7 +152,7 @@ def slow_nodes(assembled: Mapping[str, RoundOutcome], slow: float) -> dict[str, 
     }
 
 
-def _blame(nodes: Sequence[str], history: History) -> TestVerdict:
+def _blame(nodes: Sequence[str], history: History) -> Verdict:
     alone, together = history[ALONE], history[TOGETHER]
     met: dict[str, dict[str, bool]] = {node: {} for node in nodes}
     in_wrong_pairs: set[str] = set()
@@ -176,22 +176,22 @@ def _blame(nodes: Sequence[str], history: History) -> TestVerdict:
             faults[node] = f"no correct result with {partners}: {_detail(node, history)}"
             wrong += [node] if node in in_wrong_pairs else []
     if faults:
-        return TestVerdict(f"not correct because of {_listed([*faults])}", faults=faults, wrong=wrong)
+        return Verdict(f"not correct because of {_listed([*faults])}", faults=faults, wrong=wrong)
     seen_wrong = in_wrong_pairs or ({*nodes} if any(_state(together, node) == WRONG for node in nodes) else set())
     names_of_all = "both nodes" if len(nodes) == 2 else f"all {len(nodes)} nodes"
     doubt = "which node is at fault is unknown"
     if seen_wrong:
         sentence = f"wrong sums over {names_of_all}: {_first_detail(together)}; {doubt}"
-        return TestVerdict(sentence, faults=dict.fromkeys(sorted(seen_wrong), sentence), wrong=sorted(seen_wrong))
+        return Verdict(sentence, faults=dict.fromkeys(sorted(seen_wrong), sentence), wrong=sorted(seen_wrong))
     parted = [
         f"{node} and {other}" for node in nodes for other, right in met[node].items() if node < other and not right
     ]
     shown = f"; pairs without a correct result: {_listed(parted)}" if parted else ""
-    return TestVerdict(f"no result over {names_of_all}: {_first_detail(together)}{shown}; {doubt}")
+    return Verdict(f"no result over {names_of_all}: {_first_detail(together)}{shown}; {doubt}")
 
 
-def _untested(why: str) -> TestVerdict:
-    return TestVerdict(f"not tested: {why}")
+def _untested(why: str) -> Verdict:
+    return Verdict(f"not tested: {why}")
 
 
 def _state(outcomes: Mapping[str, RoundOutcome], node: str) -> str:

@@ -21,7 +21,7 @@ from trainium_wire.logs import file_logger
 from . import files, gpu, record, self_test, verify
 from .all_reduce import BANDWIDTH_MARK, MARK
 from .check import Check
-from .internode import ASSEMBLY, NAME, NO_RESULT, READY, RIGHT, UNABLE, WRONG, RoundOutcome, TestVerdict, groups, judge
+from .internode import ASSEMBLY, NAME, NO_RESULT, READY, RIGHT, UNABLE, WRONG, RoundOutcome, Verdict, groups, judge
 from .job_user import JOB_USER, make_job_user_folder
 from .programs import environment, one_line, run
 from .s3 import S3
@@ -71,17 +71,17 @@ class Rounds:
         self._names = list(task.nodes)
         self._ends = time.monotonic() + limits["all_seconds"]
 
-    def lead(self) -> TestVerdict:
+    def lead(self) -> Verdict:
         """Start the steps and judge the outcomes of all nodes, unless there is a judgement. Raises OSError if a request
         to S3 fails."""
         stored = self._get("step")
         if stored and "judgement" in stored:
-            return TestVerdict.from_json(stored["judgement"])
+            return Verdict.from_json(stored["judgement"])
         history: list[dict[str, RoundOutcome]] = []
         while True:
             judgement = judge(self._names, history, slow=self._limits["slow"])
             if not judgement and time.monotonic() > self._ends:
-                judgement = TestVerdict(
+                judgement = Verdict(
                     f"not tested: no result within {self._limits['all_seconds']:g} seconds, after {len(history)} steps"
                 )
             if judgement:
@@ -95,22 +95,20 @@ class Rounds:
             own = {self._task.instance_id: self._outcome(step)} if self._task.instance_id in members else {}
             history.append({**own, **self._outcomes(step, [name for name in members if name not in own], ends)})
 
-    def follow(self) -> TestVerdict:
+    def follow(self) -> Verdict:
         """Take part in the steps of rank 0. Raises OSError if a request to S3 fails."""
         done, last_step_at, timeout = -1, time.monotonic(), self._limits["assembly_seconds"]
         while time.monotonic() < last_step_at + timeout:
             stored = self._get("step")
             if stored and "judgement" in stored:
-                return TestVerdict.from_json(stored["judgement"])
+                return Verdict.from_json(stored["judgement"])
             step = int(stored["step"]) if stored else -1
             if step > done:
                 self._outcome(step)
                 done, last_step_at = step, time.monotonic()
                 timeout = self._limits["step_seconds"] + 2 * self._limits["grace_seconds"]
             time.sleep(PAUSE_SECONDS)
-        return TestVerdict(
-            f"not tested: {self._names[0]}, which leads the test, wrote nothing within {timeout:g} seconds"
-        )
+        return Verdict(f"not tested: {self._names[0]}, which leads the test, wrote nothing within {timeout:g} seconds")
 
     def _outcome(self, step: int) -> RoundOutcome:
         """This node's outcome. A completed step is not repeated."""
@@ -195,7 +193,7 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
     return RoundOutcome(RIGHT, bandwidth=float(speeds[0]) if speeds else None)
 
 
-def check(judgement: TestVerdict, task: Task) -> Check:
+def check(judgement: Verdict, task: Task) -> Check:
     """The check of this node."""
     expected = f"a correct all-reduce over {len(task.nodes)} nodes"
     fault = judgement.faults.get(task.instance_id)
@@ -219,7 +217,7 @@ def main() -> None:
         judgement = rounds.lead() if next(iter(task.nodes)) == task.instance_id else rounds.follow()
     except Exception as error:
         _LOGGER.error("%s: %s", type(error).__name__, error)
-        judgement = TestVerdict(f"not tested: {one_line(str(error))}")
+        judgement = Verdict(f"not tested: {one_line(str(error))}")
     _LOGGER.info("%s: %s", NAME, judgement.found)
     found = check(judgement, task).counted(plan)
     result = {"version": task.version, "check": found.to_json(), "problem": found.problem}
