@@ -61,4 +61,7 @@ def share_torch(node: Node) -> None:
     node.write(f"{ENVIRONMENT.lstrip('/')}/pyvenv.cfg", f"home = {base}/bin\ninclude-system-site-packages = false\n")
     program = node.root / PYTHON.lstrip("/")
     program.parent.mkdir(parents=True, exist_ok=True)
-    program.symlink_to(f"{base}/bin/{python}")
+    program.with_name(python).symlink_to(f"{base}/bin/{python}")
+    # A Python of pyenv looks for its shared library only in the folder in which it was built.
+    program.write_text(f'#!/bin/sh\nexec env LD_LIBRARY_PATH={base}/lib {ENVIRONMENT}/bin/{python} "$@"\n')
+    program.chmod(0o755)
