@@ -43,7 +43,9 @@ def node(lab: Laboratory) -> Iterator[Node]:
 
 def run_attempt(node: Node, number: int, script: str) -> None:
     node.execute("env", "PYTHONPATH=/opt/trn", "python3", "-c", START, str(number), f"({script}) >$HOME/log 2>&1")
-    wait_for("the end of the unit", lambda: not node.succeeds("systemctl", "is-active", UNIT))
+    # ExecStopPost runs while the unit is deactivating, which is-active does not call active.
+    state = ("systemctl", "show", "--property=ActiveState", "--value", UNIT)
+    wait_for("the end of the unit", lambda: node.execute(*state).strip() in ("inactive", "failed"))
 
 
 def processes(node: Node) -> list[str]:
