@@ -39,9 +39,10 @@ def test_environment_of_pytorch_is_at_a_place_that_jobs_see(
 
     node: Any = SimpleNamespace(root=root, shared={}, write=write)
     pytorch.share_torch(node)
-    program = (root / pytorch.PYTHON.lstrip("/")).readlink()
+    program = root / pytorch.PYTHON.lstrip("/")
     base = Path(home) if home == "/usr" else Path(pytorch.PYTHON_HOME)
-    assert program == base / "bin/python3.12"
+    assert program.with_name("python3.12").readlink() == base / "bin/python3.12"
+    assert f"LD_LIBRARY_PATH={base}/lib {pytorch.ENVIRONMENT}/bin/python3.12" in program.read_text()
     shared = {pytorch.PYTHON_HOME: Path(home)} if home != "/usr" else {}
     assert node.shared == {f"{pytorch.ENVIRONMENT}/lib": checkout / "lib", **shared}
     assert not [place for place in node.shared if not Path(place).is_relative_to("/opt")]
