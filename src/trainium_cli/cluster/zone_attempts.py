@@ -108,7 +108,7 @@ class ZoneAttempts:
                 return False
             at_zone = self._plan.but(availability_zone_id=zone)
             hour = estimate(at_zone, aws=AwsPrices(self._plan.region)).running_hour
-            say(f"\n{tried[-1]} has no capacity for {self._nodes}, and nothing is left of this deployment.")
+            say(f"\n{tried[-1]} has no capacity for {self._nodes}: the deployment was rolled back.")
             say(f"Trying {zone}, at {hour} per hour; {self._cdk_json.name} gets it as trn:availability_zone_id.")
             before = {stack: self._account.last_event(stack) for stack in before}
             self._cdk_json.write_text(with_settings(original, {"availability_zone_id": zone}), encoding="utf-8")

@@ -31,11 +31,13 @@ def make_job_user_folder(path: Path) -> None:
 
 
 def give_to_job_user(path: Path) -> None:
+    """Make the user of jobs the owner of a file. Without root, as on a stand-in, the file keeps its owner."""
     if not os.geteuid():
         os.chown(path, JOB_UID, JOB_UID, follow_symlinks=False)
 
 
 def belongs_to_job_user(path: Path) -> bool:
+    """Whether the user of jobs owns a file; without root, whether this process does, as after `give_to_job_user`."""
     return path.lstat().st_uid == (os.geteuid() or JOB_UID)
 
 
