@@ -86,4 +86,4 @@ def test_job_on_gpus_runs_one_process_for_each() -> None:
     assert (job.stack, job.processes_per_node) == ("cuda", 8)
     assert "--nproc_per_node=8 " in job.command
     with pytest.raises(JobError, match=r"allowed: cuda, on p5\.48xlarge"):
-        new_job(from_settings(**GPUS), JobRequest(script=Path("t.py"), stack="xla"), script="t.py", now=noon)
+        new_job(from_settings(**GPUS), JobRequest(script=Path("t.py"), framework="xla"), script="t.py", now=noon)

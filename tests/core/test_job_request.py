@@ -104,12 +104,12 @@ DATA = {"inputs": {"t": "s3://data/tokens/a/"}, "secrets": {"T": PARAMETER}, "ch
 
 def test_unsupported_framework_is_refused() -> None:
     any_stack = replace(PLAN, ami="ami-0123456789abcdef0")
-    command = JobRequest(stack="jax", command="python train.py", name="train")
+    command = JobRequest(framework="jax", command="python train.py", name="train")
     assert new_job(any_stack, command, script=None, now=NOON).stack == "jax"
     with pytest.raises(JobError, match=r"allowed: a command: torchrun starts PyTorch's processes"):
-        new_job(any_stack, JobRequest(stack="jax", script=Path("train.py")), script="train.py", now=NOON)
+        new_job(any_stack, JobRequest(framework="jax", script=Path("train.py")), script="train.py", now=NOON)
     with pytest.raises(JobError, match=r"allowed: xla or jax, on trn1\.32xlarge"):
-        new_job(any_stack, JobRequest(stack="native"), script="train.py", now=NOON)
+        new_job(any_stack, JobRequest(framework="native"), script="train.py", now=NOON)
 
 
 def test_arguments_may_contain_variables_of_folders() -> None:

@@ -266,7 +266,7 @@ def run_on_new_nodes(
     nodes: JobNodes, request: JobRequest, *, count: int, exit_code: int = 0, **environment: str
 ) -> list[tuple[int, int]]:
     """Run a job on all nodes of a cluster, each with an empty disk, and return the hits and misses of each node."""
-    instance_type = {"xla": "trn1.32xlarge", "native": "trn2.48xlarge"}[str(request.stack)]
+    instance_type = {"xla": "trn1.32xlarge", "native": "trn2.48xlarge"}[str(request.framework)]
     plan = Plan.of(instance_type=instance_type, region="us-east-2", nodes=count, ami="ami-0123456789abcdef0")
     programs = nodes.folder / "bin"
     programs.mkdir(exist_ok=True)
@@ -285,7 +285,7 @@ def run_on_new_nodes(
             command=job.command,
             processes_per_node=job.processes_per_node,
             environment={**job.environment, **environment},
-            compile_cache={**cache_of(nodes.folder / f"disk-{nodes.attempt}-{rank}"), "stack": request.stack},
+            compile_cache={**cache_of(nodes.folder / f"disk-{nodes.attempt}-{rank}"), "stack": request.framework},
         )
     assert nodes.wait() == [exit_code] * count, nodes.log()
     found = [use for rank in range(count) for use in nodes.record(rank)["compile_caches"]]
@@ -296,7 +296,7 @@ def run_on_new_nodes(
 def documented_job(tmp_path: Path, stack: str) -> JobRequest:
     """The job file of the guide that compiles graphs of a stack."""
     files = re.findall(r"^```toml\n(.*?)^```", GUIDE.read_text(), flags=re.MULTILINE | re.DOTALL)
-    (text,) = [file for file in files if f'stack = "{stack}"' in file]
+    (text,) = [file for file in files if f'framework = "{stack}"' in file]
     (tmp_path / "train.py").touch()
     path = tmp_path / "compile.toml"
     path.write_text(text)
@@ -304,7 +304,7 @@ def documented_job(tmp_path: Path, stack: str) -> JobRequest:
 
 
 def next_job(stack: str) -> JobRequest:
-    return JobRequest(script=Path("train.py"), arguments=("--steps", "9"), stack=stack)
+    return JobRequest(script=Path("train.py"), arguments=("--steps", "9"), framework=stack)
 
 
 @pytest.mark.parametrize("stack", ["xla", "native"])

@@ -35,9 +35,10 @@ from trainium_core.problems import PlanError
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
 @click.option(
-    "--stack",
+    "--framework",
+    "stack",
     type=click.Choice([*STACKS, "both"]),
-    help="The software stack to assess. Default: that of the plan in cdk.json, or both.",
+    help="native: PyTorch as its own device; xla: PyTorch/XLA. Default: that of the plan in cdk.json, or both.",
 )
 @click.option(
     "--select",

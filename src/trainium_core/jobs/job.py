@@ -43,11 +43,11 @@ def new_job(
         problems.append(JobProblem(key="nodes", got=nodes, allowed=f"1 to {plan.nodes}, the cluster's nodes", fix=fix))
     usable = [plan.framework] if plan.framework else frameworks().values()
     stacks = [framework.stack for framework in usable if framework.runs_on(plan.type)]
-    if request.stack not in (None, *stacks):
+    if request.framework not in (None, *stacks):
         fix = f"remove it, or name another image in {SETTING_PREFIX}ami"
         allowed = f"{' or '.join(stacks)}, on {plan.instance_type} with the plan's image"
-        problems.append(JobProblem(key="stack", got=request.stack, allowed=allowed, fix=fix))
-    stack = request.stack or (plan.framework.stack if plan.framework else None)
+        problems.append(JobProblem(key="framework", got=request.framework, allowed=allowed, fix=fix))
+    stack = request.framework or (plan.framework.stack if plan.framework else None)
     if stack == "jax" and request.script is not None:
         problems.append(
             JobProblem(

@@ -21,7 +21,7 @@ def node_script(job: Job) -> str:
 
 
 def _comments(job: Job) -> Iterator[str]:
-    stack = f"the software stack {job.stack}" if job.stack else "the node's default software stack"
+    stack = f"the framework {job.stack}" if job.stack else "the node's default framework"
     count = "the node" if job.nodes == 1 else f"each of the {job.nodes} nodes"
     yield f"# Runs on {count} with bash -l, as the user trn-job."
     yield f"# The profile activates the environment of {stack}, and sets the variables of Neuron, EFA and the cluster."

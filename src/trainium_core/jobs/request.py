@@ -170,10 +170,10 @@ class JobRequest:
         meaning="Folder on this machine; `trn run` downloads the outputs into FOLDER/JOB when the job has ended.",
         default=None,
     )
-    stack: str | None = setting(
-        "stack",
+    framework: str | None = setting(
+        "framework",
         Choice(tuple(frameworks())),
-        meaning="Software stack whose environment is activated, of those on the nodes' image.",
+        meaning="Framework whose environment is activated, of those on the nodes' image.",
         default=None,
         default_text="that of the image's SSM parameter, else the image's first",
     )

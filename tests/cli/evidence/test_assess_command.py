@@ -29,10 +29,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (CLEAN, ("--fail-on", "review"), ExitCode.OK),
         (STOPS, ("--fail-on", "never"), ExitCode.OK),
         ("def f(:", (), ExitCode.BAD_INPUT),
-        ("import torch\nmodel = torch.nn.parallel.DistributedDataParallel(m)\n", ("--stack", "native"), ExitCode.OK),
+        ("import torch\nmodel = torch.nn.parallel.DistributedDataParallel(m)\n", ("--framework", "native"), ExitCode.OK),
         (
             "import torch\nmodel = torch.nn.parallel.DistributedDataParallel(m)\n",
-            ("--stack", "xla"),
+            ("--framework", "xla"),
             ExitCode.NOT_READY,
         ),
         ("import flash_attn  # trn: ignore[flash-attn] only on GPUs\n", (), ExitCode.OK),

@@ -49,7 +49,7 @@ class SageMakerJobs:
         "command": "put the command into a script, and pass the script",
         "nodes": "remove it: a training job has all instances of the plan, trn:nodes",
         "setup": "remove it, and list packages in the source's requirements.txt, which the container installs",
-        "stack": "remove it: the training image determines the software stack",
+        "framework": "remove it: the training image determines the framework",
         "secrets": "remove it, and let the script read the secret as the job's role",
         "retries": _NO_RESTART,
         "retry_on_exit_codes": _NO_RESTART,
