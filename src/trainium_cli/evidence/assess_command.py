@@ -132,7 +132,7 @@ def assess(
             assessment = without_baseline(assessment, Path(known))
     except SelectionError as error:
         raise CliError(str(error), ExitCode.BAD_INPUT) from None
-    shown = _shown(invocation, stack or settings.get("stack"))
+    shown = _shown(invocation, stack or settings.get("framework"))
     comparison = _compared(invocation, assessment, observed, shown) if observed else None
     if shape == "json":
         more = {"observed": comparison_as_json(*comparison)} if comparison else {}
@@ -166,7 +166,7 @@ def _write_baseline(assessment: Assessment, file: Path) -> ExitCode:
 
 
 def _shown(invocation: Invocation, stack: str | None) -> Sequence[str]:
-    """The stacks to assess: the given one, or that of the plan in cdk.json, or both."""
+    """The frameworks to assess: the given one, or that of the plan in cdk.json, or both."""
     if not stack and invocation.has_plan:
         with suppress(PlanError):
             plan = invocation.plan()

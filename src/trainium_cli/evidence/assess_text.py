@@ -21,7 +21,7 @@ _STYLES = {
 
 
 def show_assessment(assessment: Assessment, shown: Sequence[str]) -> None:
-    """Print the assessment for the given software stacks."""
+    """Print the assessment for the given frameworks."""
     out = console()
     for key in shown:
         stack = stacks()[key]

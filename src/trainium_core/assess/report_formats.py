@@ -31,7 +31,7 @@ def as_json(assessment: Assessment, shown: Sequence[str], version: str) -> Mappi
         "version": version,
         "files": assessment.files,
         "lines": assessment.lines,
-        "stacks": {key: _stack(assessment, key) for key in shown},
+        "frameworks": {key: _stack(assessment, key) for key in shown},
         "rules": {name: _rule(rules()[name]) for name in sorted(used)},
         "findings": [_finding(finding) for finding in assessment.counted(shown)],
         "ignored": [{**_finding(finding), "reason": finding.reason} for finding in assessment.ignored],

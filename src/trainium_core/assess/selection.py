@@ -15,7 +15,7 @@ from trainium_core.assess.rules import FAIL_ON, LIBRARY_PREFIX, OPTIONAL_SUFFIX,
 BASELINE_SCHEMA = "trainium-assess-baseline/1"
 TABLE = "tool.trn.assess"
 _LISTS = ("exclude", "select", "ignore")
-_CHOICES = {"stack": (*STACKS, "both"), "fail-on": FAIL_ON}
+_CHOICES = {"framework": (*STACKS, "both"), "fail-on": FAIL_ON}
 
 
 class SelectionError(Exception):

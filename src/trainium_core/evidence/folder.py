@@ -201,7 +201,7 @@ def _document(path: str, content: bytes) -> Record | AssessedCode | None:
 
 
 def _assessed(path: str, document: Mapping[str, Any]) -> AssessedCode:
-    stacks = {key: document["stacks"][key] for key in STACKS if key in document["stacks"]}
+    stacks = {key: document["frameworks"][key] for key in STACKS if key in document["frameworks"]}
     rules = [str(finding["rule"]) for finding in document["findings"]]
     kinds = [
         Kind(

@@ -93,7 +93,7 @@ def test_json_has_every_finding_with_its_rule(folder: Path) -> None:
     (finding,) = document["findings"]
     assert (finding["rule"], finding["path"], finding["line"], finding["column"]) == ("C02", "a.py", 2, 5)
     assert document["rules"]["C02"]["severity"] == {"native": "change", "xla": "change"}
-    assert set(document["stacks"]) == {"native", "xla"}
+    assert set(document["frameworks"]) == {"native", "xla"}
 
 
 def test_sarif_has_rules_regions_and_suppressions(folder: Path) -> None:
@@ -172,10 +172,10 @@ def test_rules_are_selected_and_files_excluded_by_options_or_settings(
 
 
 def test_options_replace_settings(findings: Path) -> None:
-    (findings / "pyproject.toml").write_text('[tool.trn.assess]\nselect = ["S"]\nstack = "xla"\nfail-on = "change"\n')
+    (findings / "pyproject.toml").write_text('[tool.trn.assess]\nselect = ["S"]\nframework = "xla"\nfail-on = "change"\n')
     assert run("assess", ".").exit_code == ExitCode.OK
     assert run("assess", ".", "--select", "C").exit_code == ExitCode.NOT_READY
-    assert run("assess", ".", "--select", "C", "--fail-on", "stops", "--stack", "native").output.startswith("native:")
+    assert run("assess", ".", "--select", "C", "--fail-on", "stops", "--framework", "native").output.startswith("native:")
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_options_replace_settings(findings: Path) -> None:
     [
         ("selects = []", "has no setting selects"),
         ("select = 'C'", "must be a list of strings"),
-        ("stack = 'cuda'", "must be one of native, xla, both"),
+        ("framework = 'cuda'", "must be one of native, xla, both"),
         ("baseline = 1", "must be the name of a file"),
         ("ignore = ['X99']", "X99 is no rule"),
         ("=", "cannot be read"),
@@ -233,7 +233,7 @@ def test_file_that_is_no_baseline_is_named(content: str, findings: Path) -> None
 def test_stack_is_that_of_the_plan(plan: dict[str, str], shown: list[str], folder: Path) -> None:
     (folder / "a.py").write_text(CHANGE)
     (folder / "cdk.json").write_text(json.dumps({"context": {"trn:region": "us-east-2", **plan}}))
-    assert [*json.loads(run("assess", ".", "--format", "json").output)["stacks"]] == shown
+    assert [*json.loads(run("assess", ".", "--format", "json").output)["frameworks"]] == shown
 
 
 def test_places_come_before_the_texts_with_their_severity(folder: Path) -> None:
@@ -241,4 +241,4 @@ def test_places_come_before_the_texts_with_their_severity(folder: Path) -> None:
     output = run("assess", ".").output
     place = "a.py:2:9: native none, xla stops: D03 model"
     assert 0 < output.index(place) < output.index("STOPS: ")
-    assert "a.py:2:9: stops: D03" in run("assess", ".", "--stack", "xla").output
+    assert "a.py:2:9: stops: D03" in run("assess", ".", "--framework", "xla").output

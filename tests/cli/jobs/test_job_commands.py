@@ -146,7 +146,7 @@ def test_dry_run_shows_commands_and_starts_nothing(cluster: Cluster) -> None:
 @pytest.mark.usefixtures("cluster")
 def test_dry_run_names_stack_and_every_variable() -> None:
     shown = run("run", *TWO, "--dry-run", "--env", "A=b c", "train.py").stdout
-    assert "activates the environment of the software stack xla" in shown
+    assert "activates the environment of the framework xla" in shown
     by_node = variables(
         spec_environment={"A": "b c"}, job="train", attempt=1, nodes=2, rank=0, head="10.0.0.1", place=Path("/place")
     )
