@@ -29,7 +29,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (CLEAN, ("--fail-on", "review"), ExitCode.OK),
         (STOPS, ("--fail-on", "never"), ExitCode.OK),
         ("def f(:", (), ExitCode.BAD_INPUT),
-        ("import torch\nmodel = torch.nn.parallel.DistributedDataParallel(m)\n", ("--framework", "native"), ExitCode.OK),
+        (
+            "import torch\nmodel = torch.nn.parallel.DistributedDataParallel(m)\n",
+            ("--framework", "native"),
+            ExitCode.OK,
+        ),
         (
             "import torch\nmodel = torch.nn.parallel.DistributedDataParallel(m)\n",
             ("--framework", "xla"),
@@ -172,10 +176,13 @@ def test_rules_are_selected_and_files_excluded_by_options_or_settings(
 
 
 def test_options_replace_settings(findings: Path) -> None:
-    (findings / "pyproject.toml").write_text('[tool.trn.assess]\nselect = ["S"]\nframework = "xla"\nfail-on = "change"\n')
+    (findings / "pyproject.toml").write_text(
+        '[tool.trn.assess]\nselect = ["S"]\nframework = "xla"\nfail-on = "change"\n'
+    )
     assert run("assess", ".").exit_code == ExitCode.OK
     assert run("assess", ".", "--select", "C").exit_code == ExitCode.NOT_READY
-    assert run("assess", ".", "--select", "C", "--fail-on", "stops", "--framework", "native").output.startswith("native:")
+    chosen = run("assess", ".", "--select", "C", "--fail-on", "stops", "--framework", "native")
+    assert chosen.output.startswith("native:")
 
 
 @pytest.mark.parametrize(
