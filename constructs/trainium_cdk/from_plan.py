@@ -135,8 +135,13 @@ def plan_cache(scope: Construct, construct_id: str, plan: Plan, *, encryption_ke
 
 
 def removal_policy(*, keep: bool) -> RemovalPolicy:
-    """RETAIN if `keep`, else DESTROY."""
-    return RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY
+    """The removal policy of a new resource with data.
+
+    Args:
+        keep: Whether it outlives its stack. The rollback of a failed creation still deletes it, so that nothing is left
+            when a deployment fails for capacity and is repeated in another zone.
+    """
+    return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if keep else RemovalPolicy.DESTROY
 
 
 def plan_file_systems(scope: Construct, plan: Plan, *, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> Sequence[NodeFileSystem]:

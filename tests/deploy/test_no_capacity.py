@@ -34,7 +34,7 @@ def attempt(start_account: Callable[..., Account], tmp_path_factory: pytest.Temp
         assert run_trn(account, "init", *new, folder=folder).code == 0
         plan = folder / "cdk.json"
         settings = json.loads(plan.read_text())
-        settings["context"]["trn:node_timeout_minutes"] = timeout_minutes
+        settings["context"] |= {"trn:node_timeout_minutes": timeout_minutes, "trn:cache_at_destroy": "retain"}
         plan.write_text(before := json.dumps(settings, indent=2))
         empty = account.inventory()
         run = run_trn(account, "deploy", "--yes", folder=folder)

@@ -100,9 +100,10 @@ def test_template_of_any_plan_is_valid(plan: Plan) -> None:
     for logical_id, resource in template.resources().items():
         if is_taggable(resource["Type"]):
             assert tags(resource).get(CLUSTER_TAG) == plan.cluster_name, logical_id
-    kept = {r["Type"] for r in template.resources().values() if r.get("DeletionPolicy") == "Retain"}
+    policies = {(r["Type"], r["DeletionPolicy"]) for r in template.resources().values() if "DeletionPolicy" in r}
     new_cache_is_kept = plan.cache.bucket is None and plan.cache.outlives_cluster
-    assert kept == ({"AWS::S3::Bucket"} if new_cache_is_kept else set())
+    kept = {(kind, policy) for kind, policy in policies if policy != "Delete"}
+    assert kept == ({("AWS::S3::Bucket", "RetainExceptOnCreate")} if new_cache_is_kept else set())
     runtimes = {f["Properties"]["Runtime"] for f in template.resources("AWS::Lambda::Function").values()}
     assert all(runtime.startswith("python3.") for runtime in runtimes)
     assert len(template.resources("AWS::Logs::LogGroup")) == len(template.resources("AWS::Lambda::Function"))
