@@ -8,7 +8,7 @@ import pytest
 
 from tests.nasty_names import NASTY_NAMES
 from tests.userdata.job_nodes import JobNodes
-from tests.userdata.node_files import BUCKET, JOB
+from tests.userdata.node_files import BUCKET, JOB, TIMEOUT_SECONDS
 from trainium_userdata.node.trn_node.files import RESULTS_LOST_CODE
 
 LEAVES_RESULTS = (
@@ -53,6 +53,15 @@ def test_results_that_never_reach_s3_are_lost_and_stay_on_the_node(
     )
     assert nodes.record()["lost"] == end["reason"].partition(": ")[2]
     assert (place / kind).is_dir()
+
+
+def test_unexpected_error_of_the_program_has_the_exit_code_of_lost_results(nodes: JobNodes) -> None:
+    nodes.start(LEAVES_RESULTS)
+    assert nodes.wait() == [0]
+    launch = nodes.folder / "launch-1-0.json"
+    launch.write_text(launch.read_text().replace("127.0.0.2", "192.0.2.1"))
+    assert nodes.wrapper(launch).wait(TIMEOUT_SECONDS) == RESULTS_LOST_CODE
+    assert "Cannot assign requested address" in launch.with_suffix(".out").read_text()
 
 
 WRITES_NAMES = """

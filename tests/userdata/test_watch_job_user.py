@@ -1,6 +1,9 @@
 """The watch of a node and the user of jobs: what is left of earlier attempts when another one starts."""
 
+import os
+import re
 import shutil
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -40,24 +43,49 @@ def test_newest_folders_of_lost_results_are_kept_and_others_deleted(node: JobNod
     assert sorted(folder.name for folder in folders.iterdir()) == [*kept, f"{JOB}-1"]
 
 
-def test_lost_results_that_use_half_of_the_disk_are_deleted(node: JobNode, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("sizes", "kept"),
+    [((40000, 40000), ["lost-2"]), ((1, 40000), ["lost-1", "lost-2"]), ((1, 90000), ["lost-2"])],
+)
+def test_newest_lost_results_are_kept_and_older_ones_within_half_of_the_disk(
+    node: JobNode, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...], kept: list[str]
+):
     folders = node.root / "var/lib/trn-jobs"
     monkeypatch.setattr(job_user, "belongs_to_job_user", lambda _: False)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=2 * 65536))
-    for name in ("lost-1", "lost-2"):
-        make_newest_folder(folders / name)
-        (folders / name / "output").write_bytes(b"1" * 40000)
+    for number, size in enumerate(sizes, start=1):
+        make_newest_folder(folders / f"lost-{number}")
+        (folders / f"lost-{number}/output").write_bytes(b"1" * size)
     node.submit()
     node.settle()
-    assert sorted(folder.name for folder in folders.iterdir()) == ["lost-2", f"{JOB}-1"]
+    assert sorted(folder.name for folder in folders.iterdir()) == [*kept, f"{JOB}-1"]
 
 
-def test_folder_of_an_attempt_with_lost_results_is_given_to_root_when_the_unit_ends(node: JobNode):
+@pytest.mark.parametrize(
+    ("code", "status", "is_kept"),
+    [
+        ("exited", "0", False),
+        ("exited", "1", False),
+        ("exited", "2", False),
+        ("exited", "5", True),
+        ("killed", "KILL", True),
+        ("killed", "1", True),
+        ("dumped", "ABRT", True),
+    ],
+)
+def test_folder_of_an_attempt_is_given_to_root_if_results_may_be_only_there(
+    node: JobNode, code: str, status: str, is_kept: bool
+):
     node.submit()
     node.settle()
     [words] = node.starts
-    keep = """'test "$EXIT_STATUS" != 5 || { chmod 750 "$0" && chown root "$0"; }'"""
-    assert f" --property=ExecStopPost=+/bin/sh -c {keep} {node.launch['folder']} " in words
+    folder = node.launch["folder"]
+    [keep] = re.findall(rf" --property=ExecStopPost=\+/bin/sh -c '([^']*)' {folder} ", words)
+    node.program("chown", f'echo "$*" >>{node.root}/given')
+    environment = {"PATH": f"{node.programs}:{os.defpath}", "EXIT_CODE": code, "EXIT_STATUS": status}
+    subprocess.run(["/bin/sh", "-c", keep, folder], env=environment, check=True)
+    assert files.read("given") == (f"root {folder}\n" if is_kept else "")
+    assert Path(folder).stat().st_mode & 0o777 == (0o750 if is_kept else 0o700)
 
 
 def test_processes_of_earlier_jobs_are_ended_before_an_attempt(node: JobNode):

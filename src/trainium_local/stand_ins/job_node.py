@@ -106,6 +106,7 @@ def end_with_the_server() -> None:
 def main(launch_file: str) -> int:
     sys.path.insert(0, str(files("trainium_userdata") / "node"))
     from trn_job import launch
+    from trn_job.__main__ import run
     from trn_job.attempt import NodeAttempt
 
     threading.Thread(target=end_with_the_server, daemon=True).start()
@@ -114,7 +115,7 @@ def main(launch_file: str) -> int:
     attempt = NodeAttempt(launched, store, read_secret)
     for text in _missing(launched.spec.command, launched.spec.environment.get("PATH", "")):
         attempt.log.say(text)
-    return attempt.run()
+    return run(attempt)
 
 
 def _missing(command: str, path: str) -> Iterator[str]:

@@ -27,7 +27,7 @@ from trainium_local.environment import HOST, safe_environment
 from trainium_local.resources import api
 from trainium_local.stand_ins.nodes import is_running
 from trainium_userdata.node.trn_job.launch import Launch
-from trainium_userdata.node.trn_node.files import RESULTS_LOST_CODE
+from trainium_userdata.node.trn_node.files import STORED_CODES
 from trainium_wire.job import (
     NODE_LOST,
     Job,
@@ -215,7 +215,7 @@ class _Part:
     """The part of a job on one stand-in node."""
 
     def __init__(self, folder: Path, launch_content: Mapping[str, Any], rank: int, instance_id: str) -> None:
-        self._instance_id = instance_id
+        self._instance_id, self._was_cut_off = instance_id, False
         own = folder / f"node-{rank}"
         own.mkdir()
         launch = folder / f"node-{rank}.json"
@@ -244,11 +244,12 @@ class _Part:
                 self._process.terminate()
                 if not self._is_over(_GRACE_SECONDS):
                     self._process.kill()
+                    self._was_cut_off = True
 
     @property
     def lost_results(self) -> bool:
-        """Whether results are only in the folder of this part, which has ended."""
-        return self._process.returncode == RESULTS_LOST_CODE
+        """Whether results are, or may be, only in the folder of this part, which has ended."""
+        return self._process.returncode not in STORED_CODES and not self._was_cut_off
 
     def _is_over(self, seconds: float) -> bool:
         try:

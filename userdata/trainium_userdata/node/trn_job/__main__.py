@@ -1,7 +1,7 @@
 """Runs one node's part of an attempt: python3 -m trn_job LAUNCH_FILE.
 
 Exit codes: 0 if the attempt has succeeded, 1 if it has not, 2 if the arguments or the launch file are invalid, 5 if
-results of this node are not in S3.
+results of this node are not in S3, or may not be because of an unexpected error.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import traceback
 
+from trn_node.files import RESULTS_LOST_CODE
 from trn_node.objects import Objects
 from trn_node.secret_values import secret_value
 
@@ -35,7 +37,17 @@ def main(arguments: list[str]) -> int:
         print(f"trn_job: {message}", file=sys.stderr)
         return 2
     start_watchdog()
-    return NodeAttempt(found, Store(Objects(retries=RETRIES), found.url), secret_value).run()
+    return run(NodeAttempt(found, Store(Objects(retries=RETRIES), found.url), secret_value))
+
+
+def run(attempt: NodeAttempt) -> int:
+    """Run the attempt. Returns the exit code of the program."""
+    try:
+        return attempt.run()
+    except Exception:
+        # Python's own exit code of an error would say that all results are stored.
+        traceback.print_exc()
+        return RESULTS_LOST_CODE
 
 
 def start_watchdog() -> None:

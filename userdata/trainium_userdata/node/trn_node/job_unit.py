@@ -42,8 +42,10 @@ PROPERTIES = (
 )
 
 
-_KEEP = f'test "$EXIT_STATUS" != {files.RESULTS_LOST_CODE} || {{ chmod 750 "$0" && chown root "$0"; }}'
-"""Run by root when the unit has ended: a folder that belongs to root is kept. Jobs can read it, such as `trn cp`."""
+_STORED = "|".join(f"exited:{code}" for code in files.STORED_CODES)
+_KEEP = f'case $EXIT_CODE:$EXIT_STATUS in {_STORED});; *) chmod 750 "$0" && chown root "$0";; esac'
+"""Run by root when the unit has ended: a folder that belongs to root is kept. Jobs can read it, such as `trn cp`. The
+folder of a program that was killed is kept, too: it may have said that results are only there."""
 
 
 class JobUnit:

@@ -16,7 +16,7 @@ JOB_USER, JOB_UID = "trn-job", 60800
 """The user of jobs, and of the computations that verify a node. The number is the same on all nodes, because of shared
 file systems. It is in no range for other users (systemd, UIDs and GIDs)."""
 KEPT_FOLDERS = 3
-"""The folders of this many attempts whose results did not reach S3 are kept, within half of the disk."""
+"""The folders of this many attempts whose results did not reach S3 are kept, the older ones within half of the disk."""
 ENDING_SECONDS = 20
 
 
@@ -72,11 +72,11 @@ def _processes() -> list[str]:
 
 
 def delete_all_but_newest(kept: Iterable[Path], disk: Path) -> None:
-    """Delete all of these folders but the newest KEPT_FOLDERS that together use at most half of the disk."""
+    """Delete all of these folders but the newest, and those of the newest KEPT_FOLDERS within half of the disk."""
     room = shutil.disk_usage(disk).total // 2
     for number, folder in enumerate(sorted(kept, key=lambda path: path.lstat().st_ctime_ns, reverse=True)):
         room -= _size(folder)
-        if number >= KEPT_FOLDERS or room < 0:
+        if number and (number >= KEPT_FOLDERS or room < 0):
             shutil.rmtree(folder, ignore_errors=True)
 
 
