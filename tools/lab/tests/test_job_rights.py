@@ -82,11 +82,11 @@ def test_only_lost_results_outlive_an_attempt(node: Node) -> None:
     run_attempt(node, 5, "cd /opt/dlami/nvme/trn-jobs; cat job-3/output job-4/log; touch job-3/new; rm -r job-3")
     folders = node.execute("ls", "/opt/dlami/nvme/trn-jobs").split()
     assert folders == ["job-3", "job-5"]
+    log = node.execute("cat", "/opt/dlami/nvme/trn-jobs/job-5/log")
+    assert log.startswith("mine\ncat: job-4/log: No such file or directory\n"), log
+    assert "touch: cannot touch 'job-3/new': Permission denied" in log
     # The parent is the program of the attempt.
     run_attempt(node, 6, 'read -r pid name state parent rest </proc/self/stat; kill -s KILL "$parent"')
     run_attempt(node, 7, "exit 1")
     run_attempt(node, 8, "true")
     assert node.execute("ls", "/opt/dlami/nvme/trn-jobs").split() == ["job-3", "job-6", "job-8"]
-    log = node.execute("cat", "/opt/dlami/nvme/trn-jobs/job-5/log")
-    assert log.startswith("mine\ncat: job-4/log: No such file or directory\n"), log
-    assert "touch: cannot touch 'job-3/new': Permission denied" in log
