@@ -88,7 +88,8 @@ def _gpu_run(file: BenchFile, seed: int, rate: float) -> MeasuredRun:
     outcome = Outcome(result="succeeded", reason="")
     texts = [f"TRN step={step} loss={3 / step} tokens=8 seconds={8 / rate}" for step in range(1, 102)]
     lines = [LogLine(attempt=1, rank=0, text=text) for text in texts]
-    return measured_run(JobState(job=JOB, attempts=(attempt,), outcome=outcome), training_steps(lines), file, seed)
+    state = JobState(job=replace(JOB, id=f"gpu-{seed}"), attempts=(attempt,), outcome=outcome)
+    return measured_run(state, training_steps(lines), file, seed)
 
 
 GPU_SIDE = _gpu_record()

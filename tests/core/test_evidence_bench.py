@@ -83,6 +83,7 @@ def run_of(spec: BenchFile, seconds: float, seed: int = 1, tokens: str = "tokens
 
 
 def record_of(spec: BenchFile, runs: list[MeasuredRun], side: int = 0, **more: Any) -> Record:
+    runs = [replace(run, run=replace(run.run, job=f"train-{at}")) for at, run in enumerate(runs)]
     arguments: dict[str, Any] = {"hardware": HARDWARE, "prices": PRICES, "hardware_kind": "trainium", **more}
     return side_record(
         spec,

@@ -1,5 +1,7 @@
 """The decision of a pilot by the gates and tolerances of its records."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import given
@@ -7,10 +9,15 @@ from hypothesis import strategies as st
 
 from tests.core.evidence_records import with_metric
 from tests.core.test_pilot_report import GOOD, GOOD_METRIC, GPU, LAB_RECORD, LIMITS, evidence, fidelity, gate
-from trainium_core.evidence.decision import GO, NO, NOT_YET, decide
-from trainium_core.evidence.folder import Answer
+from trainium_core.evidence.decision import GO, NO, NOT_YET, Decision, decide
+from trainium_core.evidence.folder import Answer, read_evidence
 from trainium_core.evidence.gates import MET, NOT_MEASURED, NOT_MET, STATES, WITHIN_NOISE, judged_gate
 from trainium_core.evidence.record import Record
+
+
+def decided(*records: Record) -> Decision:
+    """The decision by the records and that of the GPU, with which they compare their results."""
+    return decide(evidence(*records, GPU))
 
 
 @given(gates=st.lists(st.sampled_from(STATES)), checks=st.lists(st.sampled_from((MET, NOT_MET, NOT_MEASURED))))
@@ -26,7 +33,7 @@ def test_decision_follows_the_states_of_trainium(gates: list[str], checks: list[
         fidelity=tuple(fidelity(state, f"check {at}") for at, state in enumerate(checks)),
     )
     assert [gate.state for gate in record.gates] == gates
-    verdict = decide(evidence(record)).verdict
+    verdict = decided(record).verdict
     if NOT_MET in (*gates, *checks):
         assert verdict == NO
     elif gates and checks and set(gates) | set(checks) == {MET}:
@@ -51,26 +58,23 @@ def test_records_of_other_sides_never_change_the_decision(verdict: str, others: 
         )
         for at, (record, state) in enumerate(others)
     ]
-    alone, together = decide(evidence(own)), decide(evidence(own, *added))
+    alone, together = decided(own), decided(own, *added)
     assert (alone.verdict, alone.reasons) == (together.verdict, together.reasons)
-    assert decide(evidence(*added)).verdict == NOT_YET
+    assert decided(*added).verdict == NOT_YET
 
 
 def test_gate_within_the_noise_is_not_yet_go_and_shows_its_interval() -> None:
-    decision = decide(evidence(replace(GOOD, gates=(gate(WITHIN_NOISE),))))
+    decision = decided(replace(GOOD, gates=(gate(WITHIN_NOISE),)))
     assert decision.verdict == NOT_YET
     assert decision.reasons == ("tokens per second: 10, 9 to 11 (95%), gate >= 9.5, met, within the noise (lm-trn2)",)
 
 
 def test_reason_of_a_tolerance_has_the_number_of_compared_values() -> None:
-    assert (
-        "loss against lm-p5: 0.01, 6 values compared, tolerance <= 0.02, met (lm-trn2)"
-        in decide(evidence(GOOD)).reasons
-    )
+    assert "loss against lm-p5: 0.01, 6 values compared, tolerance <= 0.02, met (lm-trn2)" in decided(GOOD).reasons
 
 
 def test_gate_of_the_lab_says_that_it_does_not_decide() -> None:
-    (own, other) = decide(evidence(replace(GOOD, fidelity=()), replace(LAB_RECORD, gates=(gate(NOT_MET),)))).judgements
+    (own, other) = decided(replace(GOOD, fidelity=()), replace(LAB_RECORD, gates=(gate(NOT_MET),))).judgements
     assert {own.aside, other.aside} == {"", "measured in the lab, not on Trainium"}
 
 
@@ -78,30 +82,30 @@ def test_newest_record_decides_on_a_gate() -> None:
     first = with_metric(replace(GOOD, id="first"), value=4.0, low=3.0, high=6.0)
     assert first.gates[0].state == NOT_MET
     second = replace(GOOD, id="second", made="2026-11-25T12:00:00Z")
-    assert decide(evidence(first, second)).verdict == GO
-    assert decide(evidence(replace(first, made="2026-11-26T12:00:00Z"), second)).verdict == NO
+    assert decided(first, second).verdict == GO
+    assert decided(replace(first, made="2026-11-26T12:00:00Z"), second).verdict == NO
 
 
 def test_stack_without_support_prevents_go_unless_it_is_accepted_by_name() -> None:
     by_job = replace(GOOD, software=replace(GOOD.software, stack="xla"))
     by_environment = replace(GOOD, software=replace(GOOD.software, environment="aws_neuronx_venv_pytorch_2_9"))
     for record in (by_job, by_environment):
-        decision = decide(evidence(record))
+        decision = decided(record)
         assert decision.verdict == NOT_YET
         assert "AWS does not support training with PyTorch/XLA" in decision.reasons[0]
         accepted = Answer(answer="xla, until Trainium2 is here", who="me", date="2026-11-28", document="")
         answers = {"support": accepted}
-        assert decide(replace(evidence(record), answers=answers)).verdict == GO
+        assert decide(replace(evidence(record, GPU), answers=answers)).verdict == GO
         answers = {"support": replace(accepted, answer="what runs today")}
-        assert decide(replace(evidence(record), answers=answers)).verdict == NOT_YET
+        assert decide(replace(evidence(record, GPU), answers=answers)).verdict == NOT_YET
     native = replace(GOOD, software=replace(GOOD.software, stack="native"))
-    assert decide(evidence(native)).verdict == GO
+    assert decided(native).verdict == GO
 
 
 def test_moved_limit_prevents_go() -> None:
     first = replace(GOOD, id="first", gates=(gate(NOT_MET),))
     second = replace(GOOD, id="second", made="2026-11-25T12:00:00Z")
-    decision = decide(evidence(first, second))
+    decision = decided(first, second)
     assert decision.verdict == NOT_YET
     assert "The limit of tokens_per_second was >= 50 in first, and is >= 5 in second" in decision.reasons
 
@@ -117,9 +121,28 @@ def test_limit_that_moved_and_returned_prevents_go() -> None:
         )
         for day, (name, limit) in enumerate(limits.items())
     ]
-    decision = decide(evidence(*records))
+    decision = decided(*records)
     assert decision.verdict == NOT_YET
     assert decision.reasons == (
         "The limit of tokens_per_second was >= 5 in first, and is >= 6 in second",
         "The limit of tokens_per_second was >= 6 in second, and is >= 5 in third",
     )
+
+
+def test_failed_job_of_a_side_is_named_with_its_reason() -> None:
+    def job(status: str, **outcome: object) -> bytes:
+        ended = (
+            {"reason": "rank 1 failed: CUDA error", "exit_code": 1, **outcome}
+            if outcome or status != "running"
+            else None
+        )
+        return json.dumps({"status": status, "job": {"id": "lm-1"}, "outcome": ended}).encode()
+
+    def reasons(content: bytes) -> Sequence[str]:
+        return decide(read_evidence({"pilot/trainium.job.json": content})).reasons
+
+    assert "The job lm-1 (trainium): failed, exit code 1: rank 1 failed: CUDA error" in reasons(job("failed"))
+    assert "The job lm-1 (trainium): stopped" in reasons(job("stopped", reason="", exit_code=None))
+    assert "The job lm-1 (trainium): it had not ended: its state was running" in reasons(job("running"))
+    assert not any("lm-1" in reason for reason in reasons(job("succeeded")))
+    assert any("not the output of trn jobs --json" in reason for reason in reasons(b"{}"))

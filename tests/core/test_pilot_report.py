@@ -63,8 +63,13 @@ GOOD = replace(
     fidelity=(fidelity(MET),),
     inputs=(),
     runs=tuple(
-        RecordedRun(phases={"compile_cold": 30.0, "step": 60.0}, loss=((1.0, 4.0), (2.0, 3.0)), step_seconds=(0.5, 0.6))
-        for _ in range(3)
+        RecordedRun(
+            job=f"lm-{seed}",
+            phases={"compile_cold": 30.0, "step": 60.0},
+            loss=((1.0, 4.0), (2.0, 3.0)),
+            step_seconds=(0.5, 0.6),
+        )
+        for seed in (1, 2, 3)
     ),
 )
 GPU = replace(GPU_SIDE, gates=(), inputs=())
@@ -153,7 +158,7 @@ def test_truncated_record_is_named_and_prevents_go() -> None:
 
 
 def test_json_of_other_programs_is_listed_and_decides_nothing() -> None:
-    pilot = evidence(GOOD, package_json=b'{"name": "x"}')
+    pilot = evidence(GOOD, GPU, package_json=b'{"name": "x"}')
     assert decide(pilot).verdict == GO
     assert "package.json" in page(pilot)
 
@@ -162,7 +167,7 @@ def test_two_records_with_one_id_prevent_go() -> None:
     pilot = evidence(GOOD, replace(GOOD, gates=(judged_gate("tokens_per_second", ">= 1", GOOD_METRIC),)))
     assert decide(pilot).verdict == NOT_YET
     assert any("have the same ID, lm-trn2" in contradiction for contradiction in pilot.contradictions)
-    assert evidence(GOOD, GOOD).contradictions == ()
+    assert evidence(GOOD, GOOD, GPU).contradictions == ()
 
 
 def test_changed_file_of_gates_prevents_go() -> None:
@@ -170,7 +175,7 @@ def test_changed_file_of_gates_prevents_go() -> None:
     pilot = evidence(based, bench_toml=b"gates = {}")
     assert decide(pilot).verdict == NOT_YET
     assert any("is based on a different bench.toml" in contradiction for contradiction in pilot.contradictions)
-    assert evidence(based).contradictions == ()
+    assert evidence(based, GPU).contradictions == ()
 
 
 class Parsed(HTMLParser):

@@ -3,10 +3,12 @@
 import re
 from dataclasses import replace
 
-from tests.core.test_pilot_report import GOOD, GPU, WHOLE, evidence, page
+from tests.core.test_pilot_report import GOOD, GPU, LAB_RECORD, WHOLE, evidence, page, twelve_months
+from trainium_core.evidence.figures import by_side
 from trainium_core.evidence.folder import Evidence
 from trainium_core.evidence.metric import Metric, unknown
-from trainium_core.evidence.record import Comparability, RecordedRun
+from trainium_core.evidence.record import LAB, Comparability, Record, RecordedRun
+from trainium_core.evidence.report import arrange
 from trainium_core.evidence.summary import KeyResult, key_results
 
 
@@ -64,6 +66,29 @@ def test_first_screen_without_records_says_what_is_missing() -> None:
     }
 
 
+def test_saving_of_the_lab_alone_is_named_as_the_reason() -> None:
+    year = [
+        replace(
+            record, side="lab", hardware=replace(record.hardware, type=f"lab:{record.hardware.type}"), comparable=()
+        )
+        for record in twelve_months()
+    ]
+    assert key_result(evidence(LAB_RECORD, *year), "Saving").details == ("trn tco has records of the side lab only",)
+
+
+def test_ratio_to_imported_numbers_names_their_source_and_date() -> None:
+    rate = Metric(value=20.0, unit="tokens/s", origin="quoted", source="run 4711", date="2026-10-20")
+    imported = replace(GPU, id="lm-h100", runs=(), metrics={"tokens_per_second": rate})
+    report = arrange(evidence(GOOD, replace(imported, made="2026-11-25T12:00:00Z"), GPU))
+    result = next(result for result in report.key_results if result.title == "Tokens per second")
+    assert result.text == "50 % of the GPU"
+    assert result.details == (
+        "no interval: a side has no interval above 0",
+        "Trainium: 10 tokens/s, 9 to 11 (95%)",
+        "GPU: 20 tokens/s, quoted, run 4711, 2026-10-20",
+    )
+
+
 def test_money_comes_before_findings_in_the_code() -> None:
     assert re.findall("<h2>(.*?)</h2>", page(WHOLE))[:6] == [
         "Cost",
@@ -73,3 +98,21 @@ def test_money_comes_before_findings_in_the_code() -> None:
         "Six steps",
         "Findings in the code",
     ]
+
+
+def test_every_table_has_its_columns_in_the_same_order() -> None:
+    def of_lab(record: Record, made: str) -> Record:
+        return replace(
+            record,
+            side=LAB,
+            made=made,
+            hardware=replace(record.hardware, type=f"lab:{record.hardware.type}"),
+            comparable=(),
+        )
+
+    gpu, ours = of_lab(GPU, "2026-11-24T10:00:00Z"), of_lab(GOOD, "2026-11-24T11:00:00Z")
+    assert [record.id for record in by_side([gpu, ours])] == [ours.id, gpu.id]
+    year = [of_lab(record, "2026-11-24T13:00:00Z") for record in twelve_months()]
+    report = arrange(evidence(gpu, ours, *reversed(year)))
+    types = [[record.hardware.type for record in table.records] for table in report.tables["Performance"]]
+    assert [[record.hardware.type for record in report.year]] == types == [["lab:trn2.3xlarge", "lab:p5.4xlarge"]]

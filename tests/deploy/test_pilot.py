@@ -177,7 +177,7 @@ def test_killed_pilot_starts_its_job_once(whole: Whole) -> None:
     assert whole.killed.calls.count("trainium start") == 1
     assert "trainium jobs" in whole.killed.calls
     for side in ("trainium", "gpu"):
-        assert whole.output(f"steps/{side}-job.json")["status"] == "succeeded"
+        assert whole.output(f"evidence/{side}.job.json")["status"] == "succeeded"
 
 
 def test_pilot_keeps_the_evidence_of_each_side(whole: Whole) -> None:

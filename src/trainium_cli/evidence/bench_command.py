@@ -20,13 +20,25 @@ from trainium_cli.terminal import console, echo, print_json, question, say, tabl
 from trainium_core.aws.prices import AwsPrices
 from trainium_core.evidence.bench import MeasuredRun, SidePrices, side_record, with_ratios
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, bench_jobs, read_bench_file
+from trainium_core.evidence.comparability import with_missing_ratios
 from trainium_core.evidence.fidelity import with_fidelity
 from trainium_core.evidence.figures import interval_text
+from trainium_core.evidence.folder import read_evidence
 from trainium_core.evidence.gates import NOT_MEASURED, NOT_MET, WITHIN_NOISE
 from trainium_core.evidence.import_file import imported_record
 from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.numbers import number
-from trainium_core.evidence.record import LAB, LAB_PREFIX, Hardware, Record, RecordedRun, Software, Tool, record_text
+from trainium_core.evidence.record import (
+    LAB,
+    LAB_PREFIX,
+    Comparability,
+    Hardware,
+    Record,
+    RecordedRun,
+    Software,
+    Tool,
+    record_text,
+)
 from trainium_core.evidence.software import job_software
 from trainium_core.jobs.engine import check_keys
 from trainium_core.jobs.request import JobRequest
@@ -94,12 +106,7 @@ def bench(invocation: Invocation, file: Path, output: Path, is_import: bool, yes
         with_fidelity([_record(side, spec, journal) for side in sides], spec),
         {f"{spec.name}-{side.config.name}": side.runs for side in sides},
     )
-    for record in records:
-        (output / f"{record.id}.json").write_text(record_text(record), encoding="utf-8")
-    if invocation.as_json:
-        print_json({"records": [json.loads(record_text(record)) for record in records]})
-    else:
-        _show_records(records, output)
+    _write(records, output, as_json=invocation.as_json)
     codes = {_exit_code(records), *not_recovered}
     return ExitCode.NOT_READY if ExitCode.NOT_READY in codes else max(codes)
 
@@ -109,12 +116,18 @@ def _import(file: Path, output: Path, *, as_json: bool) -> ExitCode:
     with mistakes_listed(file):
         record = imported_record(file.read_bytes(), file, made=made, tool=Tool(version=version("trainium-cdk")))
     output.mkdir(parents=True, exist_ok=True)
-    (output / f"{record.id}.json").write_text(record_text(record), encoding="utf-8")
-    if as_json:
-        print_json({"records": [json.loads(record_text(record))]})
-    else:
-        _show_records([record], output)
+    _write([record], output, as_json=as_json)
     return ExitCode.OK
+
+
+def _write(records: Sequence[Record], folder: Path, *, as_json: bool) -> None:
+    """Write the records and show them, with their ratios to the other records in the folder."""
+    for record in records:
+        (folder / f"{record.id}.json").write_text(record_text(record), encoding="utf-8")
+    if as_json:
+        print_json({"records": [json.loads(record_text(record)) for record in records]})
+    else:
+        _show_records(records, folder)
 
 
 def _recover(side: Side, spec: BenchFile, journal: Journal, *, yes: bool) -> ExitCode:
@@ -264,7 +277,7 @@ def _show_records(records: Sequence[Record], folder: Path) -> None:
         for warning in record.warnings:
             out.print(f"warning: {warning}", style="yellow")
         say("")
-    for line in _ratio_lines(records):
+    for line in _ratio_lines(records, folder):
         say(line)
     say(f"Written: {', '.join(str(folder / f'{record.id}.json') for record in records)}")
 
@@ -288,9 +301,19 @@ def _gate_rows(record: Record) -> Iterator[Sequence[str]]:
         )
 
 
-def _ratio_lines(records: Sequence[Record]) -> Iterator[str]:
-    for compared in records[0].comparable if records else ():
-        for name, ratio in compared.ratios.items():
-            value, interval, _ = _shown(ratio)
-            shown = ratio.why_null if ratio.value is None else f"{value}, {interval}" if interval else value
-            yield f"{name}, {records[0].id} / {compared.against}: {shown}"
+def _ratio_lines(records: Sequence[Record], folder: Path) -> Iterator[str]:
+    """The ratios of the first record, and those of Trainium records in the folder to it if it was imported."""
+    written = {record.id for record in records}
+    others = read_evidence({path.name: path.read_bytes() for path in sorted(folder.glob("*.json"))}).records.values()
+    for record in with_missing_ratios([*records, *(other for other in others if other.id not in written)]):
+        for compared in record.comparable:
+            if record.id == records[0].id or (record.id not in written and compared.against in written):
+                yield from _comparison_lines(record, compared)
+
+
+def _comparison_lines(record: Record, compared: Comparability) -> Iterator[str]:
+    for name, ratio in compared.ratios.items():
+        value, interval, _ = _shown(ratio)
+        parts = (value, interval, ratio.source, None if interval else ratio.why_null)
+        shown = ratio.why_null if ratio.value is None else ", ".join(filter(None, parts))
+        yield f"{name}, {record.id} / {compared.against}: {shown}"

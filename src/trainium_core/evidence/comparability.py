@@ -1,8 +1,10 @@
-"""Whether the records of two sides can be compared."""
+"""Whether the records of two sides can be compared, and the ratios of records that were not measured together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from trainium_core.evidence.record import LAB, Comparability, Record
+from trainium_core.evidence.metric import DERIVED, MEASURED, Metric, unknown
+from trainium_core.evidence.record import BENCH, LAB, TRAINIUM, Comparability, Record
 
 _STATED = ("model", "dataset_sha256", "seq", "global_batch", "steps", "warmup")
 """Fields of a workload that both sides must state and that must be equal."""
@@ -40,6 +42,58 @@ def comparable(a: Record, b: Record, *, of_cost: bool = True) -> Comparability:
         comparable=not different,
         best_of_each=tuple(_own_choices(a, b)),
     )
+
+
+def with_missing_ratios(records: Sequence[Record]) -> tuple[Record, ...]:
+    """The records, with the ratios of each Trainium record to those that it was not measured with, such as imports."""
+    benches = [record for record in records if record.kind == BENCH and record.side != LAB]
+
+    def completed(record: Record) -> Record:
+        known = {record.id, *(compared.against for compared in record.comparable)}
+        others = [other for other in benches if other.id not in known and other.workload.name == record.workload.name]
+        added = (replace(comparable(record, other, of_cost=False), ratios=_ratios(record, other)) for other in others)
+        return replace(record, comparable=(*record.comparable, *added))
+
+    return tuple(completed(record) if record in benches and record.side == TRAINIUM else record for record in records)
+
+
+def _ratios(a: Record, b: Record) -> Mapping[str, Metric]:
+    """The ratio of each rate and cost that both records have, from the two values alone."""
+    names = [name for name in a.metrics if name in b.metrics]
+    return {
+        name: _ratio(name, a, b) for name in sorted(names) if name.endswith("_per_second") or "usd_per_million_" in name
+    }
+
+
+def _ratio(name: str, a: Record, b: Record) -> Metric:
+    ours, theirs = a.metrics[name], b.metrics[name]
+    verdict = comparable(a, b, of_cost=name.endswith("_paid"))
+    if verdict.different:
+        return unknown("ratio", verdict.verdict)
+    if ours.value is None or not theirs.value:
+        return unknown("ratio", ours.why_null or theirs.why_null or f"{name} of {b.id} is 0")
+    ends = None
+    if ours.low is not None and ours.high is not None and theirs.low is not None and theirs.high is not None:
+        ends = (max(ours.low, 0.0) / theirs.high, ours.high / theirs.low) if theirs.low > 0 else None
+    how = "; its interval: from the ends of both intervals" if ends else ""
+    return Metric(
+        value=ours.value / theirs.value,
+        unit="ratio",
+        low=ends[0] if ends else None,
+        high=ends[1] if ends else None,
+        origin=DERIVED,
+        method=f"{name} of {a.id} / {name} of {b.id}, not measured together{how}",
+        source="; ".join(f"{record.id}: {origin}" for record in (a, b) if (origin := imported_from(record, name))),
+        why_null=None if ends else "a side has no interval above 0",
+    )
+
+
+def imported_from(record: Record, name: str) -> str:
+    """Origin, source and date of a number in an imported record; empty for a number that `trn bench` measured."""
+    metric = record.metrics[name]
+    if metric.origin == MEASURED or any(run.job for run in record.runs):
+        return ""
+    return ", ".join(filter(None, (metric.origin, metric.source, metric.date or f"record of {record.made[:10]}")))
 
 
 def _own_choices(a: Record, b: Record) -> Iterator[str]:

@@ -8,6 +8,7 @@ from trainium_core.evidence.gates import Fidelity, judged_fidelity
 from trainium_core.evidence.record import Record
 
 LOSS_CURVES = "largest relative difference of the losses of a step, same seed"
+_SCORE = "difference of "
 
 _LEAST = 1e-12
 
@@ -74,6 +75,16 @@ def loss_fidelity(losses: Losses, references: Losses, seeds: Sequence[int], refe
     )
 
 
+def recomputed_fidelity(check: Fidelity, record: Record, reference: Record) -> Fidelity | None:
+    """A comparison computed again from both records; None if `trn bench` did not make it."""
+    if check.method == LOSS_CURVES:
+        ours, theirs = _losses(record), _losses(reference)
+        return loss_fidelity(ours, theirs, sorted({seed for seed, _ in theirs}), reference.id, check.limit)
+    if check.method.startswith(_SCORE):
+        return _score_fidelity(check.method.removeprefix(_SCORE), record, reference, check.limit)
+    return None
+
+
 def _problems(losses: Losses, references: Losses, seeds: Sequence[int]) -> Iterator[str]:
     for seed in seeds:
         if all(key[0] != seed for key in references):
@@ -105,7 +116,7 @@ def _score_fidelity(name: str, record: Record, reference: Record, limit: float) 
         if metric is None or metric.value is None
     ]
     return judged_fidelity(
-        f"difference of {name}",
+        f"{_SCORE}{name}",
         reference.id,
         None if reasons else abs(values[0] - values[1]),
         limit,

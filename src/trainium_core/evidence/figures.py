@@ -67,5 +67,9 @@ def side_name(record: Record) -> str:
 
 
 def by_side(records: Iterable[Record]) -> Sequence[Record]:
-    """The records, Trainium first and the lab last; of each side, the oldest first."""
-    return sorted(records, key=lambda record: (SERIES.index(record.side), record.made, record.id))
+    """The records, Trainium first and the lab last, there also Trainium types first; of each side, the oldest first."""
+
+    def order(record: Record) -> tuple[int, bool, str, str]:
+        return SERIES.index(record.side), not record.hardware.has_trainium_type, record.made, record.id
+
+    return sorted(records, key=order)

@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from trainium_core.assess.report_formats import JSON_SCHEMA as ASSESS_SCHEMA
 from trainium_core.assess.rules import STACKS, Severity
-from trainium_core.evidence.failed_jobs import RUNS, FailedJob, read_failed_jobs
+from trainium_core.evidence.contradictions import contradictions
+from trainium_core.evidence.failed_jobs import JOB, RUNS, FailedJob, read_failed_jobs, read_job_of_side
 from trainium_core.evidence.record import LAB, SCHEMA, TRAINIUM, Record, RecordError, read_record
 from trainium_core.evidence.typed_json import shown
 from trainium_core.facts import DATA
@@ -116,7 +117,7 @@ class Evidence:
         not_read: Why a file that should be a record, an assessment or contract.toml was not read, by path.
         foreign: Why another JSON file is not evidence, by path. Inputs of records are not in `not_read` and `foreign`.
         contradictions: Files that do not belong together, one sentence each without a period.
-        failed: Jobs of `trn bench` that failed and are in no record.
+        failed: Jobs of `trn bench` and `trn pilot` that failed and are in no record.
     """
 
     files: Mapping[str, bytes]
@@ -136,8 +137,8 @@ def read_evidence(files: Mapping[str, bytes]) -> Evidence:
     failed = dict[str, FailedJob]()
     for path, content in sorted(files.items()):
         try:
-            if path.endswith(RUNS):
-                failed |= {job.job: job for job in _failed_jobs(content)}
+            if path.endswith((RUNS, JOB)):
+                failed |= {job.job: job for job in _failed_jobs(path, content)}
             elif PurePosixPath(path).name == CONTRACT_FILE:
                 answers |= _answers(content)
             elif path.endswith(".json"):
@@ -155,7 +156,7 @@ def read_evidence(files: Mapping[str, bytes]) -> Evidence:
     def without_inputs(reasons: Mapping[str, str]) -> Mapping[str, str]:
         return {path: why for path, why in reasons.items() if sha256(files[path]).hexdigest() not in inputs}
 
-    distinct, contradictions = _distinct(records)
+    distinct, same_ids = _distinct(records)
     recorded = {run.job for record in distinct.values() for run in record.runs}
     return Evidence(
         files=files,
@@ -164,17 +165,21 @@ def read_evidence(files: Mapping[str, bytes]) -> Evidence:
         answers=answers,
         not_read=without_inputs(not_read),
         foreign=without_inputs(foreign),
-        contradictions=(*contradictions, *_changed_inputs(files, distinct)),
+        contradictions=(*same_ids, *contradictions(distinct.values()), *_changed_inputs(files, distinct)),
         failed=tuple(job for job in failed.values() if job.job not in recorded),
     )
 
 
-def _failed_jobs(content: bytes) -> Sequence[FailedJob]:
-    """The failed jobs in a journal of `trn bench`. Raises RecordError."""
+def _failed_jobs(path: str, content: bytes) -> Sequence[FailedJob]:
+    """The failed jobs in a journal of `trn bench`, or the job of a side if it failed. Raises RecordError."""
     try:
-        return read_failed_jobs(json.loads(content))
+        document = json.loads(content)
+        if path.endswith(JOB):
+            return read_job_of_side(document, PurePosixPath(path).name.removesuffix(JOB))
+        return read_failed_jobs(document)
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-        raise RecordError(f"not the runs of trn bench: {error!r}") from error
+        expected = "the output of trn jobs --json" if path.endswith(JOB) else "the runs of trn bench"
+        raise RecordError(f"not {expected}: {error!r}") from error
 
 
 class _ForeignError(RecordError):

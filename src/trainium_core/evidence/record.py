@@ -87,6 +87,11 @@ class Hardware:
     price_date: str | None = None
 
     @property
+    def has_trainium_type(self) -> bool:
+        """Whether the type is one of Trainium, also in the lab."""
+        return self.type.removeprefix(LAB_PREFIX).startswith(_TRAINIUM_TYPES)
+
+    @property
     def machines(self) -> str:
         """Number and type of the nodes, such as "2 x trn2.48xlarge"."""
         return f"{self.nodes} x {self.type}" if self.nodes else self.type
@@ -258,9 +263,11 @@ def _contradictions(record: Record) -> Iterator[str]:
             yield f"metrics.{name}: {problem}"
     for compared in record.comparable:
         yield from _comparability_problems(compared)
-    counted = sum(run.excluded is None for run in record.runs)
+    counted = [run.job for run in record.runs if run.excluded is None]
+    for job in {job for job in counted if job and counted.count(job) > 1}:
+        yield f"{counted.count(job)} runs that count have the same job, {job}"
     for name, metric in record.metrics.items():
-        for problem in measurement_problems(name, metric, counted) if record.kind == BENCH else ():
+        for problem in measurement_problems(name, metric, len(counted)) if record.kind == BENCH else ():
             yield f"metrics.{name}: {problem}"
     for gate in record.gates:
         yield from gate_problems(gate, record.metrics.get(gate.name))
@@ -276,7 +283,7 @@ def _side_problems(record: Record) -> Iterator[str]:
     if kind.startswith(LAB_PREFIX) != (record.side == LAB):
         of_lab = f"only types of the lab begin with {LAB_PREFIX}"
         yield f"side is {record.side}, and hardware.type is {shown(kind)}: {of_lab}"
-    if record.side != LAB and (record.side == TRAINIUM) != kind.startswith(_TRAINIUM_TYPES):
+    if record.side != LAB and (record.side == TRAINIUM) != record.hardware.has_trainium_type:
         yield f"side is {record.side}, and hardware.type is {shown(kind)}, which is not of this side"
     used, accelerators = record.hardware.used, record.hardware.accelerators
     if record.side != LAB and used is not None and accelerators is not None and used > accelerators:

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from trainium_core.assess.rules import stacks
 from trainium_core.evidence.charts import Chart
-from trainium_core.evidence.comparability import comparable
+from trainium_core.evidence.comparability import comparable, with_missing_ratios
 from trainium_core.evidence.decision import Decision, DecisionStep, decide, steps
 from trainium_core.evidence.figures import COST, PERFORMANCE, RECOVERY, SIDES, Figure, by_side, interval_text, side_name
 from trainium_core.evidence.folder import Answer, Evidence, questions
@@ -133,8 +133,9 @@ class PilotReport:
 
 def arrange(evidence: Evidence) -> PilotReport:
     """The report on the evidence."""
+    records = with_missing_ratios(list(evidence.records.values()))
+    evidence = replace(evidence, records=dict(zip(evidence.records, records, strict=True)))
     decision = decide(evidence)
-    records = list(evidence.records.values())
     measured = [record for record in records if record.kind == BENCH]
     newest = list(_newest(measured))
     year = tuple(by_side(record for record in records if record.kind == TCO))

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from trainium_core.evidence.bench import TOKENS_PER_SECOND
+from trainium_core.evidence.comparability import imported_from
 from trainium_core.evidence.figures import interval_text
 from trainium_core.evidence.folder import Evidence, questions
 from trainium_core.evidence.metric import Metric
@@ -42,7 +43,7 @@ def key_results(evidence: Evidence) -> Sequence[KeyResult]:
     return (
         *_costs(ours, theirs),
         _throughput(ours, theirs),
-        *_year(_newest(record for record in records if record.kind == TCO and record.side == TRAINIUM)),
+        *_year([record for record in records if record.kind == TCO]),
         _contract(evidence),
         _runs(records),
     )
@@ -111,13 +112,20 @@ def _compared(title: str, ours: Record | None, theirs: Record | None, name: str,
     details = [source] if source else []
     if ratio is not None and ratio.value is not None:
         text = f"{_percent(ratio.value)} of the GPU"
-        if ratio.low is not None and ratio.high is not None and ratio.level is not None:
-            details.append(f"{_percent(ratio.low)} to {_percent(ratio.high)} ({ratio.level:.0%} interval)")
+        details.append(_share_interval(ratio))
     details.append(f"Trainium: {_detail(ours, name)}")
     details.append(f"GPU: {_detail(theirs, name)}")
     if theirs is not None and not _is_known(ratio):
         details.append(f"no ratio: {(ratio.why_null if ratio else None) or 'the record states none'}")
     return KeyResult(title=title, text=text, details=tuple(details))
+
+
+def _share_interval(ratio: Metric) -> str:
+    """The interval of a ratio in percent, or why it has none."""
+    if ratio.low is None or ratio.high is None:
+        return f"no interval: {ratio.why_null}" if ratio.why_null else "no interval"
+    kind = f"{ratio.level:.0%} interval" if ratio.level else "from the ends of both intervals"
+    return f"{_percent(ratio.low)} to {_percent(ratio.high)} ({kind})"
 
 
 def _amount(metric: Metric) -> str:
@@ -132,20 +140,21 @@ def _detail(record: Record | None, name: str) -> str:
     if metric is None or metric.value is None:
         return _NOT_MEASURED
     option = record.hardware.purchase if _COST in name and name.endswith("_paid") else None
-    return ", ".join(filter(None, (_amount(metric), interval_text(metric), option)))
+    return ", ".join(filter(None, (_amount(metric), interval_text(metric), option, imported_from(record, name))))
 
 
 def _percent(share: float) -> str:
     return f"{number(round(share * 100, 1))} %"
 
 
-def _year(record: Record | None) -> Iterator[KeyResult]:
-    """Saving and break-even of `trn tco`."""
+def _year(records: Sequence[Record]) -> Iterator[KeyResult]:
+    """Saving and break-even of the newest record of `trn tco` about Trainium."""
+    record = _newest(record for record in records if record.side == TRAINIUM)
     metrics: Mapping[str, Metric] = record.metrics if record else {}
     saving, even = metrics.get(SAVING), metrics.get(BREAK_EVEN)
     title = "Saving in twelve months"
     if saving is None or saving.value is None:
-        why = (saving.why_null if saving else None) or "no record of trn tco"
+        why = (saving.why_null if saving else None) or _no_year(records)
         yield KeyResult(title=title, text="unknown", details=(why,))
     else:
         amount = f"{number(abs(saving.value))} USD"
@@ -161,6 +170,16 @@ def _year(record: Record | None) -> Iterator[KeyResult]:
     else:
         details = ("of work, after which the port has paid off",)
         yield KeyResult(title="Break-even", text=f"after {number(even.value)} h", details=details)
+
+
+def _no_year(records: Sequence[Record]) -> str:
+    """Why no record of `trn tco` has a saving of Trainium."""
+    if not records:
+        return "no record of trn tco"
+    if any(record.side == TRAINIUM for record in records):
+        return "the record of trn tco has one side"
+    sides = " and ".join(dict.fromkeys(record.side for record in records))
+    return f"trn tco has records of the side {sides} only"
 
 
 def _contract(evidence: Evidence) -> KeyResult:

@@ -11,11 +11,12 @@ import pytest
 
 from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
+from tests.core.evidence_records import TRAINIUM_SIDE
 from tests.core.job_bucket import BUCKET, NODES, NOON, REGION
 from trainium_cli.evidence import bench_runs
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation
-from trainium_core.evidence.record import Record, read_record
+from trainium_core.evidence.record import Record, read_record, record_text
 from trainium_runtime.errors import RequestRefusedError
 from trainium_wire.job import Job
 from trainium_wire.node_record import CheckRecord, NodeRecord
@@ -301,6 +302,9 @@ def test_import_writes_a_record_and_starts_nothing(jobs: list[Job]) -> None:
     assert ended.exit_code == ExitCode.OK, ended.output
     assert read_record(Path("evidence/lm-h100.json").read_bytes()).metrics["tokens_per_second"].value == 5
     assert jobs == []
+    Path("evidence/lm-trn2.json").write_text(record_text(TRAINIUM_SIDE))
+    shown = run("bench", "--import", "gpu.toml").output
+    assert "tokens_per_second, lm-trn2 / lm-h100: not comparable: model (not stated)" in " ".join(shown.split())
     Path("gpu.toml").write_text(metric)
     assert run("bench", "--import", "gpu.toml").exit_code == ExitCode.BAD_INPUT
 
