@@ -101,7 +101,7 @@ def test_money_comes_before_findings_in_the_code() -> None:
 
 
 def test_every_table_has_its_columns_in_the_same_order() -> None:
-    def of_lab(record: Record, made: str) -> Record:
+    def lab_record(record: Record, made: str) -> Record:
         return replace(
             record,
             side=LAB,
@@ -110,9 +110,9 @@ def test_every_table_has_its_columns_in_the_same_order() -> None:
             comparable=(),
         )
 
-    gpu, ours = of_lab(GPU, "2026-11-24T10:00:00Z"), of_lab(GOOD, "2026-11-24T11:00:00Z")
+    gpu, ours = lab_record(GPU, "2026-11-24T10:00:00Z"), lab_record(GOOD, "2026-11-24T11:00:00Z")
     assert [record.id for record in by_side([gpu, ours])] == [ours.id, gpu.id]
-    year = [of_lab(record, "2026-11-24T13:00:00Z") for record in twelve_months()]
+    year = [lab_record(record, "2026-11-24T13:00:00Z") for record in twelve_months()]
     report = arrange(evidence(gpu, ours, *reversed(year)))
     types = [[record.hardware.type for record in table.records] for table in report.tables["Performance"]]
     assert [[record.hardware.type for record in report.year]] == types == [["lab:trn2.3xlarge", "lab:p5.4xlarge"]]

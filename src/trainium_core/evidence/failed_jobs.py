@@ -44,7 +44,7 @@ def read_failed_jobs(content: Mapping[str, Any]) -> Sequence[FailedJob]:
     return [FailedJob(**{name: str(job[name]) for name in names}) for job in content[FAILED]]
 
 
-def read_job_of_side(content: Mapping[str, Any], side: str) -> Sequence[FailedJob]:
+def read_pilot_job(content: Mapping[str, Any], side: str) -> Sequence[FailedJob]:
     """The job in the output of `trn jobs --json`; empty if it succeeded.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Any, cast
 from trainium_core.assess.report_formats import JSON_SCHEMA as ASSESS_SCHEMA
 from trainium_core.assess.rules import STACKS, Severity
 from trainium_core.evidence.contradictions import contradictions
-from trainium_core.evidence.failed_jobs import JOB, RUNS, FailedJob, read_failed_jobs, read_job_of_side
+from trainium_core.evidence.failed_jobs import JOB, RUNS, FailedJob, read_failed_jobs, read_pilot_job
 from trainium_core.evidence.record import LAB, SCHEMA, TRAINIUM, Record, RecordError, read_record
 from trainium_core.evidence.typed_json import shown
 from trainium_core.facts import DATA
@@ -175,7 +175,7 @@ def _failed_jobs(path: str, content: bytes) -> Sequence[FailedJob]:
     try:
         document = json.loads(content)
         if path.endswith(JOB):
-            return read_job_of_side(document, PurePosixPath(path).name.removesuffix(JOB))
+            return read_pilot_job(document, PurePosixPath(path).name.removesuffix(JOB))
         return read_failed_jobs(document)
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         expected = "the output of trn jobs --json" if path.endswith(JOB) else "the runs of trn bench"
