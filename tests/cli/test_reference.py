@@ -3,11 +3,16 @@
 import re
 
 from tools.reference.parts import PAGES, PARTS, parts_of, updated
+from tools.reference.record import SCHEMA_FILE, record_schema
 
 
 def test_generated_parts_agree_with_the_code() -> None:
     stale = [page.name for page in PAGES if updated(page.read_text()) != page.read_text()]
     assert stale == [], "run `make reference`"
+
+
+def test_schema_of_records_agrees_with_the_code() -> None:
+    assert SCHEMA_FILE.read_text() == record_schema(), "run `make reference`"
 
 
 def test_each_generated_part_is_in_one_page() -> None:

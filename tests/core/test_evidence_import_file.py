@@ -1,17 +1,20 @@
 """A record from files of other tools and stated numbers."""
 
+import json
 import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import validate
 
 from tests.core.test_evidence_imports import FILES
 from trainium_core.evidence.gates import Gate
 from trainium_core.evidence.import_file import imported_record
 from trainium_core.evidence.record import Record, RecordError, Tool, read_record, record_text
 from trainium_core.evidence.toml_file import TomlFileError
+from trainium_core.facts import DATA
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/bench.md"
 (EXAMPLE,) = re.findall('```toml\n(id = "lm-h100".*?)```', GUIDE.read_text(), re.DOTALL)
@@ -26,6 +29,7 @@ def imported(folder: Path, text: str = EXAMPLE) -> Record:
 def test_example_of_the_guide_is_a_record(tmp_path: Path) -> None:
     record = imported(tmp_path)
     assert read_record(record_text(record)) == record
+    validate(json.loads(record_text(record)), json.loads((DATA / "evidence/record.schema.json").read_text()))
     rate, cost = (record.metrics[name] for name in ("tokens_per_second", "usd_per_million_tokens_paid"))
     assert (rate.value, rate.origin, rate.source, rate.date) == (
         118000,

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from tests.core.evidence_records import (
     GPU_SIDE,
@@ -23,14 +24,42 @@ from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.gates import Gate, judged_fidelity
 from trainium_core.evidence.metric import Metric, unknown
 from trainium_core.evidence.record import BenchWorkload, Comparability, Record, RecordError, read_record, record_text
+from trainium_core.facts import DATA
 
 TEXT = record_text(TRAINIUM_SIDE)
+SCHEMA = Draft202012Validator(json.loads((DATA / "evidence" / "record.schema.json").read_text()))
 
 
 @pytest.mark.parametrize("record", [TRAINIUM_SIDE, GPU_SIDE, LAB_SIDE])
 def test_written_record_is_read_unchanged(record: Record) -> None:
     assert read_record(record_text(record)) == record
     assert read_record(record_text(record).encode()) == record
+    assert SCHEMA.is_valid(json.loads(record_text(record)))
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ((), {"surprise": 1}),
+        ((), {"schema": "trainium-pilot/2"}),
+        ((), {"side": "cloud"}),
+        ((), {"id": None}),
+        (("hardware",), {"nodes": "one"}),
+        (("hardware",), {"nodez": 1}),
+        (("metrics", "tokens_per_second"), {"value": "10"}),
+        (("runs", 0), {"loss": [["1", 2.5]]}),
+        (("gates", 0), {"state": "fine"}),
+    ],
+)
+def test_schema_refuses_what_the_reader_refuses(place: tuple[str | int, ...], value: dict[str, Any]) -> None:
+    raw: Any = json.loads(TEXT)
+    part = raw
+    for key in place:
+        part = part[key]
+    part.update(value)
+    with pytest.raises(RecordError):
+        read_record(json.dumps(raw))
+    assert not SCHEMA.is_valid(raw)
 
 
 @given(
@@ -60,6 +89,7 @@ def test_missing_key_has_its_default_or_is_null() -> None:
     metrics = {**TRAINIUM_SIDE.metrics, "p99": unknown("s", "too few steps")}
     record = replace(TRAINIUM_SIDE, metrics=metrics, runs=tuple(replace(run, phases={}) for run in TRAINIUM_SIDE.runs))
     short = written(json.loads(record_text(record)))
+    assert SCHEMA.is_valid(short)
     assert "value" not in short["metrics"]["p99"]
     assert read_record(json.dumps(short)) == record
 

@@ -33,7 +33,7 @@ def test_first_screen_has_cost_and_throughput_beside_the_gpu() -> None:
     result = key_result(beside(**{paid: ratio, listed: ratio}), "Cost per million tokens")
     assert (result.title, result.text) == ("Cost per million tokens, as paid", "48 % of the GPU")
     assert result.details[0] == "46 % to 51 % (95% interval)"
-    assert "Trainium: 0.33 USD, 0.3 to 0.4 (range), on-demand" in result.details
+    assert "Trainium, 1 x trn2.3xlarge: 0.33 USD, 0.3 to 0.4 (range), on-demand" in result.details
     result = key_result(beside(**{paid: none, listed: ratio}), "Cost per million tokens")
     assert (result.title, result.text) == ("Cost per million tokens, list price", "48 % of the GPU")
     assert key_result(beside(), "Cost per million requests").text == "0.31 USD"
@@ -84,8 +84,8 @@ def test_ratio_to_imported_numbers_names_their_source_and_date() -> None:
     assert result.text == "50 % of the GPU"
     assert result.details == (
         "no interval: a side has no interval above 0",
-        "Trainium: 10 tokens/s, 9 to 11 (95%)",
-        "GPU: 20 tokens/s, quoted, run 4711, 2026-10-20",
+        "Trainium, 1 x trn2.3xlarge: 10 tokens/s, 9 to 11 (95%)",
+        "GPU, 1 x p5.4xlarge: 20 tokens/s, quoted, run 4711, 2026-10-20",
     )
 
 

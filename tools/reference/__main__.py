@@ -1,6 +1,7 @@
-"""`python -m tools.reference`: updates every generated part of docs/."""
+"""`python -m tools.reference`: updates every generated part of docs/, and the JSON Schema of records."""
 
 from tools.reference.parts import PAGES, updated
+from tools.reference.record import SCHEMA_FILE, record_schema
 
 
 def main() -> None:
@@ -9,6 +10,7 @@ def main() -> None:
         if (new := updated(text)) != text:
             page.write_text(new)
             print(f"  updated {page.name}")
+    SCHEMA_FILE.write_text(record_schema())
     print("make reference: the generated parts are up to date")
 
 

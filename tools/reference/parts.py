@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tools.reference.constructs import construct_parameters
+from tools.reference.record import record_keys
 from tools.reference.tables import (
     assess_libraries,
     assess_rules,
@@ -39,6 +40,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "prices": prices,
     "assess-rules": assess_rules,
     "assess-libraries": assess_libraries,
+    "record-keys": record_keys,
 }
 """The function that generates each part, by the name of the part."""
 

@@ -24,7 +24,7 @@ class Gate:
     Attributes:
         limit: Such as "<= 200".
         value: The value of the metric with the name of the gate; None if not measured.
-        state: One of STATES.
+        state: What value and limit give.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Fidelity:
         reference: ID of the record that is the reference.
         value: The largest difference; None if not measured.
         limit: The largest allowed difference.
-        state: MET, NOT_MET or NOT_MEASURED.
+        state: What value, limit and counts give.
         compared: How many values were compared.
         expected: How many values the reference has. All of them are needed.
         not_finite: How many values of the side are not finite. Each of them misses the limit.

@@ -190,9 +190,9 @@ class Record:
     """The measurements of one side, or its costs of twelve months.
 
     Attributes:
-        kind: BENCH or TCO.
+        kind: Whether the record has measurements, or costs of twelve months.
         made: When the record was written, as an ISO time.
-        side: The kind of hardware: TRAINIUM, GPU, CPU or LAB.
+        side: The kind of hardware.
         inputs: Files on which the record is based, such as the file with the gates.
 
     Raises:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from trainium_core.evidence.bench import TOKENS_PER_SECOND
 from trainium_core.evidence.comparability import imported_from
-from trainium_core.evidence.figures import interval_text
+from trainium_core.evidence.figures import interval_text, side_name
 from trainium_core.evidence.folder import Evidence, questions
 from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.numbers import number, words
@@ -113,10 +113,10 @@ def _compared(title: str, ours: Record | None, theirs: Record | None, name: str,
     if ratio is not None and ratio.value is not None:
         text = f"{_percent(ratio.value)} of the GPU"
         details.append(_share_interval(ratio))
-    details.append(f"Trainium: {_detail(ours, name)}")
-    details.append(f"GPU: {_detail(theirs, name)}")
+    details.append(f"{side_name(ours)}: {_detail(ours, name)}")
+    details.append(f"{side_name(theirs) if theirs else 'GPU'}: {_detail(theirs, name)}")
     if theirs is not None and not _is_known(ratio):
-        details.append(f"no ratio: {(ratio.why_null if ratio else None) or 'the record states none'}")
+        details.append(f"no ratio: {(ratio.why_null if ratio else None) or f'{theirs.id} has no such number'}")
     return KeyResult(title=title, text=text, details=tuple(details))
 
 
