@@ -50,6 +50,7 @@ class NodeRecord:
         address: Private IPv4 address of the node's first interface; empty if unknown.
         membership: Version of the last membership whose nodes it has tested; empty before the first one.
         slurm_node: The name of the node in Slurm on AWS PCS, such as `nodes-1`; empty on other clusters.
+        verified: State and reason after the verification, if the node's watch has changed them since; otherwise empty.
     """
 
     instance_id: str
@@ -60,6 +61,7 @@ class NodeRecord:
     address: str = ""
     membership: str = ""
     slurm_node: str = ""
+    verified: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> str:
@@ -98,6 +100,7 @@ class NodeRecord:
                 address=str(raw.get("address", "")),
                 membership=str(raw.get("membership", "")),
                 slurm_node=str(raw.get("slurm_node", "")),
+                verified=tuple(map(str, raw.get("verified", ()))),
                 time=str(raw["time"]),
             )
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
@@ -116,10 +119,20 @@ _LONGEST_REASON = 600
 
 @dataclass(frozen=True)
 class StoredRecord:
-    """A record, and the time at which it was stored, by the clock of S3."""
+    """A record, and the time at which it was stored, by the clock of S3.
+
+    Attributes:
+        is_valid: Whether the node wrote this record. Otherwise its record is invalid, and its state is unknown.
+    """
 
     record: NodeRecord
     written: datetime
+    is_valid: bool = True
+
+    @property
+    def failed_verification(self) -> bool:
+        """Whether the node has not been verified since it booted, so that no job has started on it."""
+        return self.is_valid and self.record.state == "failed" and not self.record.verified
 
 
 def stored_record(instance_id: str, text: str | None, written: datetime) -> StoredRecord:
@@ -127,7 +140,8 @@ def stored_record(instance_id: str, text: str | None, written: datetime) -> Stor
 
     The text is None if it is larger than LARGEST_RECORD and was not read.
     """
-    return StoredRecord(record=_read(instance_id, text, written), written=written)
+    record, is_valid = _read(instance_id, text, written)
+    return StoredRecord(record=record, written=written, is_valid=is_valid)
 
 
 def failures(records: Mapping[str, StoredRecord]) -> dict[str, datetime]:
@@ -135,7 +149,8 @@ def failures(records: Mapping[str, StoredRecord]) -> dict[str, datetime]:
     return {instance: stored.written for instance, stored in records.items() if stored.record.state == "failed"}
 
 
-def _read(instance_id: str, text: str | None, written: datetime) -> NodeRecord:
+def _read(instance_id: str, text: str | None, written: datetime) -> tuple[NodeRecord, bool]:
+    is_valid = True
     try:
         if text is None:
             raise ValueError(f"larger than {LARGEST_RECORD} bytes")
@@ -145,7 +160,8 @@ def _read(instance_id: str, text: str | None, written: datetime) -> NodeRecord:
     except ValueError as error:
         reason = f"its record cannot be used: {error}"
         record = NodeRecord(instance_id=instance_id, state="failed", reason=reason, time=time_text(written))
+        is_valid = False
     reason = one_line(record.reason, _LONGEST_REASON)
     if record.state != "verified" and not reason:
         reason = "no reason is reported"
-    return replace(record, reason=reason)
+    return replace(record, reason=reason), is_valid

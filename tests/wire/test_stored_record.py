@@ -71,3 +71,16 @@ def test_reason_is_one_line() -> None:
 def test_failure_time_is_the_storage_time_of_s3() -> None:
     stored = {"i-1": stored_record("i-1", verified(state="failed", time="1970-01-01T00:00:00Z"), NOON)}
     assert failures(stored) == {"i-1": NOON}
+
+
+@pytest.mark.parametrize(
+    ("text", "failed"),
+    [
+        (verified(), False),
+        (verified(state="failed"), True),
+        (verified(state="failed", verified=["verified", ""]), False),
+        ("<html>", False),
+    ],
+)
+def test_only_a_valid_record_says_that_a_node_failed_its_verification(text: str, failed: bool) -> None:
+    assert stored_record("i-1", text, NOON).failed_verification == failed

@@ -45,9 +45,9 @@ class NodeGroupGuard(Construct):
     """A function that bounds the launches of failing nodes in a compute node group.
 
     AWS PCS launches a node again and again while a job waits and the node's lifecycle action fails. Beyond the limit of
-    failures in 24 hours, the function sets the group's maximum to the highest number in the name of a verified node,
-    lowers its minimum to that number if necessary, and publishes a notice with the command that restores both. Until
-    then, jobs that need more nodes stay pending.
+    failures in 24 hours, the function sets the group's maximum to the highest number in the name of a node that passed
+    its tests at boot, lowers its minimum to that number if necessary, and publishes a notice with the command that
+    restores both. Until then, jobs that need more nodes stay pending.
     """
 
     def __init__(

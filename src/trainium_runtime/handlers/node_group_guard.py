@@ -44,34 +44,34 @@ class Bound:
     Attributes:
         maximum: The maximum now.
         before: The maximum before the check.
-        verified: The number of each verified node; None if unknown.
+        kept: The number of each node that may run a job; None if unknown.
         group: Name of the group.
     """
 
     maximum: int
     before: int
-    verified: Sequence[int | None]
+    kept: Sequence[int | None]
     group: str
 
     @property
     def can_launch(self) -> bool:
         """Whether AWS PCS can still launch nodes below the maximum."""
-        return len(self.verified) < self.maximum
+        return len(self.kept) < self.maximum
 
     @property
     def sentence(self) -> str:
         """What the maximum is, why, and what remains to be done."""
         if not self.can_launch:
             return (
-                f"The maximum of the compute node group is now {self.maximum}, the number of its verified nodes. "
+                f"The maximum of the compute node group is now {self.maximum}, the number of nodes that may run jobs. "
                 "Jobs that need more nodes wait in the queue."
             )
         what = "stays" if self.maximum == self.before else "is now"
-        others = sorted({*range(1, self.maximum + 1)} - {*self.verified})
-        names = "NAMES" if None in self.verified else f"{self.group}-[{','.join(map(str, others))}]"
+        others = sorted({*range(1, self.maximum + 1)} - {*self.kept})
+        names = "NAMES" if None in self.kept else f"{self.group}-[{','.join(map(str, others))}]"
         return (
             f"The maximum of the compute node group {what} {self.maximum}: with a lower one, AWS PCS would terminate "
-            "verified nodes. The other nodes can still be launched, and are billed. `sinfo` on the login node shows "
+            "nodes that may run jobs. The other nodes can still be launched, and are billed. `sinfo` on the login node shows "
             f"them. To prevent their launch, run there: sudo -i scontrol update NodeName={names} State=DOWN "
             "Reason=failing. This ends the jobs on these nodes."
         )
@@ -89,11 +89,12 @@ class FailureLimit:
         self._ec2, self._pcs, self._sns = ec2, pcs, sns
 
     def check(self, event: Mapping[str, Any], *, now: datetime) -> None:
-        """Lower the group's maximum if too many nodes failed within 24 hours, but keep all verified nodes.
+        """Lower the group's maximum if too many nodes failed within 24 hours, but keep all nodes that may run a job.
 
         A maximum of n leaves the Slurm nodes 1 to n: AWS PCS terminates the instances of the others, and their jobs
-        fail. So the maximum becomes the highest number of a verified node. If failed nodes can still be launched, the
-        notice says so. Does nothing if the node of the event has not failed. Draining nodes count as verified.
+        fail. So the maximum becomes the highest number of a node that passed its tests at boot, even if it has failed
+        since: its job may still run. If failed nodes can still be launched, the notice says so. Does nothing if the
+        node of the event has not failed.
         """
         instances, records = self._instances(), self._store.records()
         failed = failed_nodes(instances, records)
@@ -112,16 +113,16 @@ class FailureLimit:
         }
         bounds = self._pcs.get_compute_node_group(**group)["computeNodeGroup"]["scalingConfiguration"]
         maximum = bounds["maxInstanceCount"]
-        verified = [slurm_number(records[name]) for name in instances if _is_verified(name, instances, records)]
-        lowest = max((number or maximum for number in verified), default=0)
+        kept = [slurm_number(records[name]) for name in instances if _may_run_jobs(name, instances, records)]
+        lowest = max((number or maximum for number in kept), default=0)
         if lowest < maximum:
             scaling = {"minInstanceCount": min(bounds["minInstanceCount"], lowest), "maxInstanceCount": lowest}
             self._pcs.update_compute_node_group(**group, scalingConfiguration=scaling)
             log(lowered_to=lowest, before=maximum)
-        elif len(verified) >= maximum:  # none of the group's other nodes can be launched
+        elif len(kept) >= maximum:  # none of the group's other nodes can be launched
             return
         name = self._settings["GROUP_NAME"]
-        bound = Bound(maximum=min(lowest, maximum), before=maximum, verified=verified, group=name)
+        bound = Bound(maximum=min(lowest, maximum), before=maximum, kept=kept, group=name)
         self._notify(node, reason, len(recent), bound)
 
     def _notify(self, node: str, reason: str, recent: int, bound: Bound) -> None:
@@ -179,6 +180,7 @@ def slurm_number(stored: StoredRecord) -> int | None:
     return int(number[1]) if number else None
 
 
-def _is_verified(name: str, instances: Mapping[str, Mapping[str, Any]], records: Mapping[str, StoredRecord]) -> bool:
+def _may_run_jobs(name: str, instances: Mapping[str, Mapping[str, Any]], records: Mapping[str, StoredRecord]) -> bool:
+    """Whether Slurm may have started on a node. Before that, AWS PCS terminates a node that fails."""
     there = instances[name]["State"]["Name"] not in _GONE
-    return there and name in records and records[name].record.state != "failed"
+    return there and name in records and not records[name].failed_verification

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainium_runtime.handlers.node_group_guard import FailureLimit, failed_nodes
-from trainium_wire.node_record import NodeRecord, State, StoredRecord
+from trainium_wire.node_record import NodeRecord, State, StoredRecord, stored_record
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 SETTINGS = {
@@ -72,9 +72,11 @@ def _validate(operation: str, parameters: dict[str, Any]) -> None:
     assert not report.has_errors(), report.generate_report()
 
 
-def record(node: str, state: State, *, hours_ago: float = 0, slurm_node: str = "") -> StoredRecord:
+def record(
+    node: str, state: State, *, hours_ago: float = 0, slurm_node: str = "", verified: tuple[str, ...] = ()
+) -> StoredRecord:
     reason = "no device" if state == "failed" else ""
-    made = NodeRecord(instance_id=node, state=state, time="", reason=reason, slurm_node=slurm_node)
+    made = NodeRecord(instance_id=node, state=state, time="", reason=reason, slurm_node=slurm_node, verified=verified)
     return StoredRecord(record=made, written=NOW - timedelta(hours=hours_ago))
 
 
@@ -121,7 +123,7 @@ def test_failures_beyond_the_limit_lower_the_maximum_to_verified_nodes() -> None
     assert aws.updates == [{"minInstanceCount": 1, "maxInstanceCount": 1}]
     (notice,) = aws.notices
     assert "i-2, because: no device." in notice
-    assert "is now 1, the number of its verified nodes" in notice
+    assert "is now 1, the number of nodes that may run jobs" in notice
     assert "--cluster-identifier pcs_cluster1 --compute-node-group-identifier pcs_group1" in notice
     assert "minInstanceCount=1,maxInstanceCount=4" in notice
 
@@ -134,7 +136,7 @@ def test_maximum_keeps_the_highest_verified_node_and_the_notice_lists_the_others
     }
     check(aws, {**failures(3), **verified}, record_event("i-2"))
     assert aws.updates == [{"minInstanceCount": 1, "maxInstanceCount": 3}]
-    assert "is now 3: with a lower one, AWS PCS would terminate verified nodes" in aws.notices[0]
+    assert "is now 3: with a lower one, AWS PCS would terminate nodes that may run jobs" in aws.notices[0]
     assert "scontrol update NodeName=nodes-[2] State=DOWN" in aws.notices[0]
 
 
@@ -145,6 +147,20 @@ def test_maximum_stays_if_a_lower_one_could_remove_a_verified_node(slurm_node: s
     assert aws.updates == []
     assert "stays 4: with a lower one" in aws.notices[0]
     assert ("NodeName=nodes-[1,2,3] " in aws.notices[0]) == (slurm_node == "nodes-4")
+
+
+def test_node_that_failed_after_its_verification_is_kept_with_its_job() -> None:
+    aws = Aws([instance("i-0")])
+    failed = record("i-0", "failed", slurm_node="nodes-3", verified=("verified", ""))
+    check(aws, {**failures(3), "i-0": failed}, record_event("i-0"))
+    assert aws.updates == [{"minInstanceCount": 1, "maxInstanceCount": 3}]
+
+
+def test_node_with_an_invalid_record_is_kept() -> None:
+    aws = Aws([instance("i-0")])
+    check(aws, {**failures(3), "i-0": stored_record("i-0", "no JSON", NOW)}, record_event("i-0"))
+    assert aws.updates == []
+    assert "stays 4: with a lower one" in aws.notices[0]
 
 
 def test_group_with_only_verified_nodes_needs_no_notice() -> None:
@@ -207,6 +223,7 @@ class PcsStandIn(Aws):
         super().__init__([], maximum=nodes)
         self.records: dict[str, StoredRecord] = {}
         self.current: dict[int, str] = {}
+        self.joined: set[str] = set()
         self.lost: list[str] = []
         self.launched = 0
 
@@ -216,7 +233,7 @@ class PcsStandIn(Aws):
         for number in sorted(self.current):
             if number > self.bounds["maxInstanceCount"]:
                 name = self.terminate(number)
-                if name in self.records and self.records[name].record.state != "failed":
+                if name in self.joined:
                     self.lost.append(name)
 
     def launch(self, number: int) -> None:
@@ -226,10 +243,13 @@ class PcsStandIn(Aws):
             self.instances.append(instance(self.current[number]))
 
     def report(self, number: int, state: State) -> dict[str, Any] | None:
-        """Write the record of a node. Returns its event."""
+        """Write the record of a node. A verified node runs jobs from then on. Returns the event of the record."""
         if (name := self.current.get(number)) is None:
             return None
-        self.records[name] = record(name, state, slurm_node=f"nodes-{number}")
+        before = ("verified", "") if name in self.joined and state != "verified" else ()
+        self.records[name] = record(name, state, slurm_node=f"nodes-{number}", verified=before)
+        if state != "failed":
+            self.joined.add(name)
         return record_event(name)
 
     def terminate(self, number: int) -> str | None:
@@ -242,6 +262,7 @@ class PcsStandIn(Aws):
 
 NODES = 5
 STEPS = st.tuples(st.sampled_from(["launch", "verified", "draining", "failed", "lost"]), st.integers(1, NODES))
+"""A node that has failed its verification is terminated. One that fails later stays, because it may run a job."""
 
 
 def play(group: PcsStandIn, steps: Iterable[tuple[Any, int]]) -> None:
@@ -250,12 +271,13 @@ def play(group: PcsStandIn, steps: Iterable[tuple[Any, int]]) -> None:
         group.launch(number)
         if kind in ("verified", "draining", "failed") and (event := group.report(number, kind)):
             check(group, group.records, event)
-        if kind in ("failed", "lost") and (name := group.terminate(number)):
+        ends = kind == "lost" or (kind == "failed" and group.current.get(number) not in group.joined)
+        if ends and (name := group.terminate(number)):
             check(group, group.records, termination_event(name))
 
 
 @given(steps=st.lists(STEPS, min_size=4, max_size=40))
-def test_no_sequence_of_failures_terminates_a_verified_node(steps: list[tuple[str, int]]) -> None:
+def test_no_sequence_of_failures_terminates_a_node_that_may_run_a_job(steps: list[tuple[str, int]]) -> None:
     group = PcsStandIn(NODES)
     play(group, steps)
     assert group.lost == []
