@@ -285,6 +285,11 @@ def notice_period() -> timedelta:
     return timedelta(minutes=facts()["pilot"]["minutes_of_notice"])
 
 
+def notice_before_block_end(instance_type: str) -> timedelta:
+    """The time before the end of a Capacity Block at which jobs get a notice."""
+    return stops_before_block_end(instance_type) + notice_period()
+
+
 def _spent(terms: PilotTerms, memory: Memory, now: datetime, *, reached: bool) -> SpentBudget | None:
     """The plan's budget if it is spent and has not been changed since."""
     if terms.budget_usd is None:

@@ -55,7 +55,8 @@ def test_launch_template_of_any_plan_is_valid(plan: Plan) -> None:
     data = data_of(plan)
     interfaces = data["NetworkInterfaces"]
     assert [interface["NetworkCardIndex"] for interface in interfaces] == list(range(max(plan.type.efa_interfaces, 1)))
-    assert [interface["DeviceIndex"] for interface in interfaces] == [0] + [1] * (len(interfaces) - 1)
+    further = 0 if plan.network.secondary_interface_type == "efa-only" else 1
+    assert [interface["DeviceIndex"] for interface in interfaces] == [0] + [further] * (len(interfaces) - 1)
     assert all(interface["Groups"] == ["sg-0000000000000000a", "sg-0000000000000000b"] for interface in interfaces)
     assert all(interface["DeleteOnTermination"] is True for interface in interfaces)
     types = [interface.get("InterfaceType") for interface in interfaces]

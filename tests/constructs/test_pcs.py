@@ -83,6 +83,20 @@ def test_purchase_option_and_market_of_the_template_agree(settings: Json, option
     assert ("CapacityReservationSpecification" in data) == ("reservation_id" in settings)
 
 
+def test_controller_of_a_capacity_block_writes_notices_into_the_bucket_of_the_nodes() -> None:
+    block: Json = {"instance_type": "trn2.48xlarge", "region": "us-east-2", **reserved("capacity-block")}
+    made = template(capacity="capacity-block", **block)
+    controllers = [
+        function["Properties"]["Environment"]["Variables"]
+        for function in made.resources("AWS::Lambda::Function").values()
+        if "CAPACITY_BLOCK" in function["Properties"].get("Environment", {}).get("Variables", {})
+    ]
+    (variables,) = controllers
+    assert "GROUP" not in variables
+    written = {as_text(arn) for action, arn in granted(statements(made)) if action == "s3:PutObject"}
+    assert any(arn.endswith("/cluster.json") for arn in written)
+
+
 def test_lifecycle_scripts_run_before_slurm_at_every_boot() -> None:
     made, node = template(), node_settings(a_plan(stacks=("pcs",), ami=IMAGE, pcs_ami=IMAGE))
     for name, text in (("nodes", slurm_script(node, "slurm")), ("login-m7i-large", slurm_script(node, "login"))):

@@ -26,10 +26,11 @@ def test_node_has_the_efa_interfaces_of_its_type(plan: Plan) -> None:
 
 
 @given(plan=plans())
-def test_first_card_has_device_0_and_an_address_and_others_device_1(plan: Plan) -> None:
+def test_first_card_has_device_0_and_an_address_and_others_the_device_of_their_type(plan: Plan) -> None:
     first, *rest = network_interfaces(plan)
     assert (first.card, first.device, first.has_address) == (0, 0, True)
-    assert [(i.card, i.device) for i in rest] == [(card, 1) for card in range(1, len(rest) + 1)]
+    device = 0 if plan.network.secondary_interface_type == "efa-only" else 1
+    assert [(i.card, i.device) for i in rest] == [(card, device) for card in range(1, len(rest) + 1)]
 
 
 @given(plan=plans())

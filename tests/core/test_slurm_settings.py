@@ -91,7 +91,8 @@ def test_parameter_that_image_builder_can_read_or_need_not_read_is_accepted(sett
     assert plan(**settings).ami == settings["ami"]
 
 
-def test_plan_in_a_capacity_block_says_that_its_end_comes_without_notice() -> None:
+def test_plan_in_a_capacity_block_says_when_jobs_get_a_notice_of_its_end() -> None:
     block = plan(capacity="capacity-block", reservation_id="cr-0123456789abcdef0")
     text = stack_warnings(block, "pcs")["reservation_id"]
     assert "30 minutes before the Capacity Block ends" in text
+    assert "60 minutes before the end" in text

@@ -24,6 +24,9 @@ GROUP = ResourceChange(kind="AWS::AutoScaling::AutoScalingGroup", action="Modify
 NODE_GROUP = ResourceChange(kind="AWS::PCS::ComputeNodeGroup", action="Modify")
 READINESS = ResourceChange(kind="Custom::TrnFleetReadiness", action="Modify")
 UNKNOWN = ChangedProperty()
+LOGIN = replace(NODE_GROUP, logical_id="SlurmLoginGroup1A2B3C4D")
+LOGIN_TEMPLATE = ResourceChange(kind="AWS::EC2::LaunchTemplate", action="Modify", logical_id="Login")
+RECREATED = ChangedProperty(certain=True, recreates=True)
 
 
 def version(**after: Any) -> ResourceChange:
@@ -51,6 +54,41 @@ def of(change: ResourceChange, **properties: ChangedProperty) -> ResourceChange:
 )
 def test_nodes_that_stay_are_not_counted(changes: list[ResourceChange]) -> None:
     assert terminated_nodes(changes, running=2).count == 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [replace(LOGIN, action="Remove")],
+        [of(LOGIN, NodeLifecycleActions=ChangedProperty(certain=True))],
+        [LOGIN_TEMPLATE, of(LOGIN, CustomLaunchTemplate=ChangedProperty(causes=frozenset({"Login"})))],
+        [of(replace(LOGIN, replacement="True"), Name=RECREATED, InstanceConfigs=RECREATED)],
+    ],
+    ids=["removed", "script", "template", "type"],
+)
+def test_update_of_the_login_group_replaces_only_the_login_node(changes: list[ResourceChange]) -> None:
+    ending = terminated_nodes(changes, running=3)
+    assert (ending.count, ending.template_changes) == (1, False)
+    assert "files on it, such as those in /home, are lost" in ending.reasons[0]
+    assert "trn:efs=new" in ending.reasons[0]
+
+
+def test_tag_keeps_the_login_node() -> None:
+    subnet = ResourceChange(kind="AWS::EC2::Subnet", action="Modify", logical_id="Subnet")
+    tagged = of(LOGIN, Tags=UNKNOWN, SubnetIds=ChangedProperty(causes=frozenset({"Subnet"})))
+    assert terminated_nodes([subnet, tagged], running=3).count == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("AWS::PCS::Cluster", "Size"), ("AWS::PCS::ComputeNodeGroup", "InstanceConfigs")]
+)
+def test_replacement_under_the_same_name_is_refused(kind: str, name: str) -> None:
+    change = ResourceChange(kind=kind, action="Modify", replacement="True", properties={name: RECREATED})
+    refused = terminated_nodes([change], running=1).refused
+    assert refused.startswith(f"{name} of {kind} cannot change")
+    assert "trn:cluster_name" in refused
+    renamed = replace(change, properties={**change.properties, "Name": RECREATED})
+    assert terminated_nodes([renamed], running=1).refused == ""
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,11 @@ def test_job_that_succeeds_on_all_nodes_succeeds(nodes: JobNodes) -> None:
     assert "node 1 computes\n" in nodes.log(1)
 
 
+def test_node_that_has_succeeded_reads_the_end_of_the_attempt_more_often(nodes: JobNodes) -> None:
+    nodes.start("pass", nodes=2, timing={"poll": 10 * TIMEOUT_SECONDS, "others": 0.1})
+    assert nodes.wait() == [0, 0]
+
+
 def test_outputs_of_all_nodes_are_stored_before_the_job_succeeds(nodes: JobNodes) -> None:
     nodes.start("import os\nopen(os.environ['TRN_OUTPUT_DIR'] + '/result', 'w').write('1')", nodes=2)
     nodes.wait()

@@ -19,6 +19,7 @@ from trainium_core.engines.pcs.slurm_settings import EPILOG
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
+from trainium_userdata.node.trn_node import files
 from trainium_userdata.script import TEMPLATES, slurm_script
 
 PLAN = plan_for("trn1.32xlarge", nodes=2)
@@ -296,20 +297,54 @@ def test_epilog_drains_a_node_that_ends_soon(after_job: NodeAfterJob, at: str, i
     assert after_job.drained[3:] == drained
 
 
+def test_drain_without_a_job_uses_the_name_in_the_record(after_job: NodeAfterJob) -> None:
+    assert (after_job.run("drain", program="trn_slurm").exit_code, after_job.drained) == (0, [])
+    record = {"instance_id": INSTANCE_ID, "state": "failed", "reason": "DMA_ERROR", "checks": [], "slurm_node": "n-2"}
+    after_job.write("var/lib/trn/record.json", json.dumps(record))
+    assert after_job.run("drain", program="trn_slurm").exit_code == 0
+    assert after_job.drained == ["update", "NodeName=n-2", "State=DRAIN", "Reason=trn: DMA_ERROR"]
+
+
+@pytest.mark.parametrize("uses_slurm", [True, False])
+def test_watch_drains_a_failed_node_of_slurm_until_it_succeeds(
+    tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch, uses_slurm: bool
+) -> None:
+    watched = WatchNode(tmp_path, aws, monkeypatch)
+    watched.plan(slurm=uses_slurm)
+    watched.program("trn-slurm", f'echo "$*" >>{tmp_path}/calls; test -e {tmp_path}/works')
+    watched.start()
+    watched.pass_time(30)
+    assert not (tmp_path / "calls").exists()
+    watched.counter(0, "mem_ecc_uncorrected", 1)
+    watched.pass_time(95)
+    (tmp_path / "works").touch()
+    watched.pass_time(120)
+    calls = files.read("calls").splitlines()
+    assert len(calls) >= 2 if uses_slurm else not calls
+    watched.pass_time(120)
+    assert files.read("calls").splitlines() == calls
+
+
 def test_epilog_fails_when_it_cannot_drain(after_job: NodeAfterJob) -> None:
     after_job.program("scontrol", "exit 1")
     after_job.neuron_ls([])
     assert after_job.epilog() == 1
 
 
-def test_watch_of_a_slurm_node_notices_spot_but_reads_no_membership(
+def test_watch_of_a_slurm_node_reads_the_notices_but_not_the_nodes_of_a_membership(
     tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched = WatchNode(tmp_path, aws, monkeypatch)
     watched.plan(slurm=True)
     watched.start()
-    watched.membership([("i-0", "10.0.0.1"), (INSTANCE_ID, "10.0.0.2")])
-    watched.announce("spot/instance-action", '{"action": "terminate", "time": "2026-11-24T18:00:00Z"}')
+    watched.pass_time()
+    assert watched.notice is None
+    end = {"kind": "pilot-stop", "at": "2026-11-24T18:00:00Z", "reason": "the Capacity Block ends"}
+    watched.membership([], notices=[end])
+    watched.pass_time(40)
+    assert watched.notice
+    assert (watched.notice["kind"], watched.notice["at"]) == ("pilot-stop", "2026-11-24T18:00:00Z")
+    watched.announce("spot/instance-action", '{"action": "terminate", "time": "2026-11-22T18:00:00Z"}')
     watched.pass_time()
     assert watched.notice
     assert watched.notice["kind"] == "spot"

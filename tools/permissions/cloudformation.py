@@ -83,6 +83,8 @@ NOT_NEEDED = {
 """Dependent actions in the Service Authorization Reference for features that no template here uses."""
 
 ALSO: dict[str, list[str]] = {
+    # Image Builder API reference: deletes the image of a resource with DeletionSettings. The handlers omit it.
+    "AWS::ImageBuilder::Image": ["imagebuilder:StartResourceStateUpdate"],
     # AWS PCS User Guide, minimum permissions: actions that the handlers omit.
     "AWS::PCS::Cluster": ["secretsmanager:RotateSecret"],
     "AWS::PCS::ComputeNodeGroup": [

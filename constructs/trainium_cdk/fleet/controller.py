@@ -17,6 +17,7 @@ from trainium_cdk.pilot.pilot import Pilot, add_alarm
 from trainium_cdk.pilot.sleep_switch import SleepSwitch
 from trainium_cdk.pilot.stack_deletion import StackDeletion
 from trainium_cdk.service_role import allow, service_role
+from trainium_cdk.storage.disposable_bucket import named_bucket_arn
 from trainium_core.facts import facts
 from trainium_runtime.naming import (
     CLUSTER_TAG,
@@ -51,7 +52,7 @@ class Controller(HandlerFunction):
         cluster_name: str,
         nodes: int,
         group_name: str | None = None,
-        records: NodeRecords | None = None,
+        records: NodeRecords,
         replacements: int = 0,
         pilot: Pilot | None = None,
         sleep: SleepSwitch | None = None,
@@ -60,18 +61,18 @@ class Controller(HandlerFunction):
         Args:
             cluster_name: Value of the tag trn:cluster of the group and of its instances.
             nodes: Number of nodes.
-            group_name: The nodes' Auto Scaling group. Default: none; the controller only ends the pilot.
-            records: The bucket of the node records, the membership and the usage. Required with a group.
+            group_name: The nodes' Auto Scaling group. Default: none; the controller only ends the pilot, and writes
+                notices for jobs.
+            records: The bucket of the node records, the membership, which has the notices, and the usage.
             replacements: Maximum number of failed nodes that are replaced in any 24 hours. Default: 0.
             pilot: The pilot, whose topic gets notices, and an alarm when the controller fails. Default: none.
             sleep: The switch of the cluster. Default: the cluster never sleeps.
         """
         self._cluster_name, self._group_name = cluster_name, group_name
         stack = Stack.of(scope)
-        settings = {"CLUSTER": cluster_name, "STACK_ID": stack.stack_id}
-        if group_name and records:
-            settings |= {"GROUP": group_name, "RECORDS_BUCKET": records.bucket.bucket_name}
-            settings |= {"REPLACEMENTS": str(replacements)}
+        settings = {"CLUSTER": cluster_name, "STACK_ID": stack.stack_id, "RECORDS_BUCKET": records.bucket.bucket_name}
+        if group_name:
+            settings |= {"GROUP": group_name, "REPLACEMENTS": str(replacements)}
         deletion = None
         if pilot is not None and pilot.needs_controller:
             settings |= {**pilot.settings, "NODES": str(nodes), "ASLEEP": sleep.asleep if sleep else "false"}
@@ -91,7 +92,8 @@ class Controller(HandlerFunction):
             timeout_minutes=_LONGEST_INVOCATION,
             environment=settings,
         )
-        if group_name and records:
+        self._allow_writing_membership(records)
+        if group_name:
             self._control_nodes(group_name, records, replacements)
         if pilot is not None and pilot.needs_controller:
             self._end_pilot(pilot, records)
@@ -117,8 +119,6 @@ class Controller(HandlerFunction):
         tags = {"ForAllValues:StringEquals": {"aws:TagKeys": [NODE_STATE_TAG, NODE_REASON_TAG]}}
         self._allow_on_nodes(["ec2:CreateTags"], tags)
         allow_reading_records(self, records)
-        self.allow(actions=["s3:PutObject"], resources=[records.membership_arn])
-        records.allow_key(self, writing=True)
         self.allow_calling_itself()
         self.call_on_object("Records", records.bucket, records.prefix)
         self.call_on_event(
@@ -127,6 +127,12 @@ class Controller(HandlerFunction):
             detail_types=["EC2 Instance Terminate Successful"],
             detail={"AutoScalingGroupName": [group_name]},
         )
+
+    def _allow_writing_membership(self, records: NodeRecords) -> None:
+        # Without ListBucket, S3 answers 403 instead of 404 while there is no membership.
+        self.allow(actions=["s3:ListBucket"], resources=[named_bucket_arn(records.bucket)])
+        self.allow(actions=["s3:GetObject", "s3:PutObject"], resources=[records.membership_arn])
+        records.allow_key(self, writing=True)
 
     def _allow_on_nodes(
         self, actions: Sequence[str], conditions: Mapping[str, Mapping[str, Any]] | None = None
@@ -137,7 +143,7 @@ class Controller(HandlerFunction):
         self.allow(actions=actions, resources=[instances], conditions={**of_cluster, **(conditions or {})})
         justify_wildcard(self, instances, f"instances with the cluster's own tag {CLUSTER_TAG}, by condition")
 
-    def _end_pilot(self, pilot: Pilot, records: NodeRecords | None) -> None:
+    def _end_pilot(self, pilot: Pilot, records: NodeRecords) -> None:
         topic = pilot.topic.topic_arn
         self.allow_describing_its_stack()
         self.allow(actions=["sns:ListTagsForResource", "sns:Publish"], resources=[topic])
@@ -153,7 +159,7 @@ class Controller(HandlerFunction):
             self.allow(actions=["kms:Decrypt", "kms:GenerateDataKey"], resources=[pilot.key_arn])
         if "CAPACITY_BLOCK" in self.settings:
             self.allow_reading(["ec2:DescribeCapacityReservations"])
-        if records and "IDLE_MINUTES" in self.settings:
+        if "IDLE_MINUTES" in self.settings:
             allow_reading_usage(self, records)
         if pilot.spent is not None:
             self._subscribe_to(pilot.spent)

@@ -136,10 +136,10 @@ def role_unique_id(role: iam.IRole) -> str | None:
 
 
 def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> None:
-    """Allow a function of this package to read all records and the membership."""
+    """Allow a function of this package to read all records."""
     function.allow(actions=["s3:ListBucket"], resources=[named_bucket_arn(records.bucket)])
     objects = named_bucket_arn(records.bucket, f"{records.prefix}/*")
-    function.allow(actions=["s3:GetObject"], resources=[objects, records.membership_arn])
+    function.allow(actions=["s3:GetObject"], resources=[objects])
     justify_wildcard(function, objects, "one record for each instance; instance IDs are not known at synthesis")
     records.allow_key(function)
 

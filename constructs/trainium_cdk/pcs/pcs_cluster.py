@@ -126,7 +126,12 @@ class PcsCluster(Construct):
         self.controller = None
         if self.pilot.needs_controller:
             self.controller = Controller(
-                self, "Controller", cluster_name=plan.cluster_name, nodes=plan.nodes, pilot=self.pilot
+                self,
+                "Controller",
+                cluster_name=plan.cluster_name,
+                nodes=plan.nodes,
+                records=self.records,
+                pilot=self.pilot,
             )
         self.cluster: pcs.CfnCluster = self._cluster()
         # Only on this cluster: the response to a registration contains the key of the cluster.

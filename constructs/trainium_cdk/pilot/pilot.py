@@ -87,8 +87,9 @@ class Pilot(Construct):
 
     @property
     def needs_controller(self) -> bool:
-        """Whether the controller warns of the end of the pilot, stops nodes, or deletes the stack."""
-        return self.props.needs_schedule if self._stops_nodes else self.props.end is not None
+        """Whether the controller warns people or jobs of an end, stops nodes, or deletes the stack."""
+        has_end = self.props.end is not None or self.props.capacity_block_id is not None
+        return self.props.needs_schedule if self._stops_nodes else has_end
 
     @property
     def deletes_stack_at(self) -> Deadline | None:

@@ -286,6 +286,8 @@ def ask_about_ending_nodes(
     except RequestRefusedError as error:
         raise CliError(f"Nothing was deployed: {error}", ExitCode.NOT_READY) from error
     say(f"{stack}: {_in_words(changes)}.")
+    if ending.refused:
+        raise CliError(f"Nothing was deployed: {ending.refused}.", ExitCode.NOT_READY)
     _confirm_ending(ending, running, yes=yes, replace=replace)
 
 

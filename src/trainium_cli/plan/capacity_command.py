@@ -4,7 +4,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -29,6 +29,7 @@ from trainium_core.plurals import count
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, Origin
 from trainium_core.problems import SETTING_PREFIX
 from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS
+from trainium_runtime.pilot_clock import notice_before_block_end, termination_minutes
 
 _EXIT_CODES = {
     "something": ExitCode.OK,
@@ -158,7 +159,7 @@ def show_found(request: CapacityRequest, found: CapacitySearch, overrides: Seque
                 _show_purchase(request, option, overrides)
         out.print()
     show_extensions(request, found)
-    for note in _notes(found):
+    for note in _notes(found, plan.instance_type):
         out.print(note)
     out.print(f"\n{_verdict(found.options)}", style="bold")
 
@@ -275,7 +276,7 @@ def _amount(option: CapacityOption, usd: Decimal | None) -> str:
     return "unknown" if usd is None else dollars(usd)
 
 
-def _notes(found: CapacitySearch) -> Iterator[str]:
+def _notes(found: CapacitySearch, instance_type: str) -> Iterator[str]:
     ways = {option.capacity for option in found.options}
     if ON_DEMAND in ways:
         yield "A zone that offers a type may have no free capacity. Quotas apply separately."
@@ -283,6 +284,11 @@ def _notes(found: CapacitySearch) -> Iterator[str]:
         yield "Score: the spot placement score, 1 to 10, not a guarantee. A single type has a low score."
     if CAPACITY_BLOCK in ways:
         yield "An offered Capacity Block may be sold at any time. It is paid in advance and cannot be cancelled."
+        minutes, early = termination_minutes(instance_type), notice_before_block_end(instance_type)
+        yield (
+            f"EC2 terminates the nodes in a Capacity Block {minutes} minutes before its end. Jobs get a notice "
+            f"{early // timedelta(minutes=1)} minutes before its end, also on Slurm."
+        )
     for origin, words in _ORIGINS.items():
         days = sorted(price.date for price in found.prices if price.origin == origin)
         if days:

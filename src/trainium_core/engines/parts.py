@@ -17,12 +17,16 @@ class ServiceNodes:
         called: Name of the resource in messages.
         running: Returns the number of nodes, given the physical ID of the resource.
         group: Reads the group of a cluster, given its name; None if it does not exist.
+        login_group: Part of the logical ID of the group of the login node, which every update of the group replaces.
+        named: Resource types whose names are unique: one cannot replace another with the same name.
     """
 
     resource_type: str
     called: str
     running: Callable[[AwsService, str], int]
     group: Callable[[AwsService, str], ServiceGroup | None]
+    login_group: str
+    named: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,6 +38,12 @@ they replace a launch configuration or Availability Zones. Our groups have none 
 """
 
 
+_LOGIN_NODE = (
+    "the login node is replaced, and the files on it, such as those in /home, are lost: copy them first, or keep them "
+    f"on a shared file system, for example with {SETTING_PREFIX}efs=new"
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TerminatedNodes:
     """The running nodes that a change set terminates.
@@ -46,12 +52,14 @@ class TerminatedNodes:
         count: The number of nodes.
         reasons: Why, each as a clause.
         template_changes: Whether the launch template changes, which running nodes do not adopt. False if all nodes
-            are terminated.
+            are terminated, or if the nodes are those of a service.
+        refused: Why the update would fail; empty if no reason is known.
     """
 
     count: int
     reasons: tuple[str, ...] = ()
     template_changes: bool = False
+    refused: str = ""
 
 
 def terminated_nodes(changes: Sequence[ResourceChange], *, running: int) -> TerminatedNodes:
@@ -63,15 +71,45 @@ def terminated_nodes(changes: Sequence[ResourceChange], *, running: int) -> Term
         changes: The changes of the change set.
         running: Number of running nodes of the stack.
     """
+    if refused := next(_refused(changes), ""):
+        return TerminatedNodes(count=0, refused=refused)
     reasons = list(dict.fromkeys(_all_end(changes)))
     if reasons and running:
         return TerminatedNodes(count=running, reasons=tuple(reasons))
+    if running and any(_replaces_login_node(changes)):
+        return TerminatedNodes(count=1, reasons=(_LOGIN_NODE,))
+    of_service = any(change.kind == nodes.resource_type for change in changes for nodes in service_nodes())
     template_changes = any(change.kind == _TEMPLATE and change.action == "Modify" for change in changes)
+    template_changes = template_changes and not of_service
     wanted = min([running, *_sizes(changes)])
     if wanted == running:
         return TerminatedNodes(count=0, template_changes=template_changes)
     reasons = (f"the plan has fewer nodes: {wanted}",)
     return TerminatedNodes(count=running - wanted, reasons=reasons, template_changes=template_changes)
+
+
+def _refused(changes: Sequence[ResourceChange]) -> Iterator[str]:
+    """Why the update would fail."""
+    others = _ReplacedResources(changes)
+    named = {kind for nodes in service_nodes() for kind in nodes.named}
+    for change in changes:
+        # Another cluster has other groups.
+        keeps_name = not change.properties.keys() & {"Name", "ClusterId"}
+        if change.kind in named and change.action == "Modify" and others.is_new(change) and keeps_name:
+            changed = ", ".join(sorted(name for name, value in change.properties.items() if value.recreates))
+            yield (
+                f"{changed or 'a property'} of {change.kind} cannot change, and another resource with the same name "
+                f"cannot be created: set another {SETTING_PREFIX}cluster_name too"
+            )
+
+
+def _replaces_login_node(changes: Sequence[ResourceChange]) -> Iterator[bool]:
+    others = _ReplacedResources(changes)
+    for nodes in service_nodes():
+        for change in changes:
+            if change.kind == nodes.resource_type and nodes.login_group in change.logical_id:
+                new = change.action != "Add" and [v for k, v in change.properties.items() if k != "Tags"]
+                yield change.action == "Remove" or bool(new and not all(map(others.stays, new)))
 
 
 def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
@@ -87,7 +125,8 @@ def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
                 yield "their Auto Scaling group is replaced"
             if "VPCZoneIdentifier" in change.properties and not others.stays(change.properties["VPCZoneIdentifier"]):
                 yield "they move to another subnet"
-        if change.kind in called and (change.action == "Remove" or others.is_new(change)):
+        is_login = any(nodes.login_group in change.logical_id for nodes in service_nodes())
+        if change.kind in called and not is_login and (change.action == "Remove" or others.is_new(change)):
             changed = f", since {', '.join(sorted(change.properties))} cannot change" if change.properties else ""
             yield f"their {called[change.kind]} is {'removed' if change.action == 'Remove' else 'replaced'}{changed}"
         if change.kind == RESOURCE_TYPE:

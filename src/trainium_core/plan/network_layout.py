@@ -31,8 +31,7 @@ class NetworkInterface:
 def type_interfaces(kind: InstanceType, secondary: CardInterfaceType) -> tuple[NetworkInterface, ...]:
     """The interfaces of a node: one on each network card that supports EFA, else one ordinary interface.
 
-    The interface on card 0 has device index 0 and carries IP traffic, so it is never efa-only. The interfaces on other
-    cards have device index 1 (EC2 documentation, EFA on accelerated instance types).
+    The interface on card 0 has device index 0 and carries IP traffic, so it is never efa-only.
 
     Args:
         kind: The instance type.
@@ -43,7 +42,7 @@ def type_interfaces(kind: InstanceType, secondary: CardInterfaceType) -> tuple[N
     return tuple(
         NetworkInterface(
             card=card,
-            device=0 if card == 0 else 1,
+            device=0 if card == 0 else facts()["network_cards"]["device_index"][secondary],
             interface_type="efa" if card == 0 else secondary,
         )
         for card in range(kind.efa_interfaces)

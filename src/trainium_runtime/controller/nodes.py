@@ -1,7 +1,7 @@
 """Decides what to do with the nodes: log their records, tag them, replace failed ones, and write the membership."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -30,7 +30,7 @@ def group_recovery(snapshot: Snapshot, group: Group, limit: int) -> Recovery:
 def node_steps(
     snapshot: Snapshot, *, replacements: int, clock: ClockDecision | None = None, event_instance: str | None = None
 ) -> Iterator[Step]:
-    """What to do with the nodes of the group.
+    """What to do with the nodes of the group, and the notices to all nodes.
 
     Args:
         replacements: Maximum number of failed nodes that are replaced in any 24 hours.
@@ -39,6 +39,7 @@ def node_steps(
     """
     group = snapshot.group
     if group is None:
+        yield from _membership_steps(snapshot, None, clock)
         return
     recovery = group_recovery(snapshot, group, replacements)
     if logs := tuple(_logs(snapshot, group, event_instance)):
@@ -47,15 +48,21 @@ def node_steps(
         if recovery.replaces(instance) and instance not in group.leaving:
             why = "; ".join((snapshot.records[instance].record.reason, recovery.sentence(instance)))
             yield Step([MarkUnhealthy(instance=instance, why=why)])
-    notices = _notices(snapshot.membership.membership.notices, snapshot, clock)
-    members = _members(snapshot, group)
-    stored = snapshot.membership
-    new = replace(stored.membership, notices=notices) if members is None else Membership.of(members, notices)
-    if new != stored.membership:
-        yield Step([WriteMembership(membership=new, replacing=stored)])
+    yield from _membership_steps(snapshot, _members(snapshot, group), clock)
     # Last, because EC2 throttles it and nothing depends on it.
     for tags in _tags(snapshot, group, recovery):
         yield Step([tags])
+
+
+def _membership_steps(
+    snapshot: Snapshot, members: Mapping[str, str] | None, clock: ClockDecision | None
+) -> Iterator[Step]:
+    """Write the membership if it changes. members: None: its nodes stay as they are."""
+    stored = snapshot.membership
+    notices = _notices(stored.membership.notices, snapshot, clock)
+    new = replace(stored.membership, notices=notices) if members is None else Membership.of(members, notices)
+    if new != stored.membership:
+        yield Step([WriteMembership(membership=new, replacing=stored)])
 
 
 def _logs(snapshot: Snapshot, group: Group, event_instance: str | None) -> Iterator[PrintLine]:

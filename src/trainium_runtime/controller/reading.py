@@ -50,10 +50,10 @@ class Reader:
             ClientError: AWS refused a request.
             BotoCoreError: AWS was not reached.
         """
-        name, autoscaling = self._settings.group, self._client("autoscaling")
+        name, membership = self._settings.group, self._store.membership()
         if name is None:
-            return self._with_pilot(Snapshot(now=now), pilot=pilot, deploying=deploying)
-        membership = self._store.membership()
+            return self._with_pilot(Snapshot(now=now, membership=membership), pilot=pilot, deploying=deploying)
+        autoscaling = self._client("autoscaling")
         group = find_group(autoscaling, name)
         if group is None:
             return self._with_pilot(Snapshot(now=now), pilot=pilot, deploying=deploying)

@@ -37,15 +37,15 @@ class ControllerSettings:
     Attributes:
         cluster: Name of the cluster.
         group: Name of the nodes' Auto Scaling group. None: a service runs the nodes.
-        records_bucket: Bucket of the node records, if there is a group.
+        records_bucket: Bucket of the node records and the membership.
         replacements: Maximum number of failed nodes that are replaced in any 24 hours.
         pilot: The pilot. None if it does not stop nodes and does not end.
     """
 
     cluster: str
     stack_id: str
+    records_bucket: str
     group: str | None = None
-    records_bucket: str = ""
     replacements: int = 0
     pilot: PilotOptions | None = None
 
@@ -56,7 +56,7 @@ class ControllerSettings:
             cluster=variables["CLUSTER"],
             stack_id=variables["STACK_ID"],
             group=variables.get("GROUP"),
-            records_bucket=variables.get("RECORDS_BUCKET", ""),
+            records_bucket=variables["RECORDS_BUCKET"],
             replacements=int(variables.get("REPLACEMENTS", "0")),
             pilot=_pilot(variables) if "TOPIC" in variables else None,
         )

@@ -71,8 +71,8 @@ class Bound:
         names = "NAMES" if None in self.kept else f"{self.group}-[{','.join(map(str, others))}]"
         return (
             f"The maximum of the compute node group {what} {self.maximum}: with a lower one, AWS PCS would terminate "
-            "nodes that may run jobs. The other nodes can still be launched, and are billed. `sinfo` on the login node shows "
-            f"them. To prevent their launch, run there: sudo -i scontrol update NodeName={names} State=DOWN "
+            "nodes that may run jobs. The other nodes can still be launched, and are billed. `sinfo` on the login node "
+            f"shows them. To prevent their launch, run there: sudo -i scontrol update NodeName={names} State=DOWN "
             "Reason=failing. This ends the jobs on these nodes."
         )
 

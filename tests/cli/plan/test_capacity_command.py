@@ -149,6 +149,7 @@ def test_purchase_shows_price_dates_and_settings(capacity: CapacityCommand) -> N
         '"trn:capacity": "capacity-block"',
         '"trn:reservation_id": "CapacityReservationId"',
         "cannot be cancelled",
+        "terminates the nodes in a Capacity Block 30 minutes before its end. Jobs get a notice 60 minutes before",
     ):
         assert part in command
 

@@ -27,12 +27,15 @@ from trainium_wire.membership import Membership
 BUDGET = "TrnClusterStack-trn-pilot-us-west-2-stop"
 BUDGETED = {"BUDGET": BUDGET, "BUDGET_USD": "500"}
 DESTROYED = {"ENDS": "100h", "STACK_DELETION": DELETION_ARN}
-WITHOUT_GROUP = {"GROUP": None, "RECORDS_BUCKET": None, "REPLACEMENTS": None}
+WITHOUT_GROUP = {"GROUP": None, "REPLACEMENTS": None}
 
 
 def notices() -> list[tuple[str, str]]:
     """Kind and time of the notices to jobs."""
-    text = client("s3").get_object(Bucket=BUCKET, Key=MEMBERSHIP_KEY)["Body"].read().decode()
+    try:
+        text = client("s3").get_object(Bucket=BUCKET, Key=MEMBERSHIP_KEY)["Body"].read().decode()
+    except client("s3").exceptions.NoSuchKey:
+        return []
     return [(notice.kind, notice.at) for notice in Membership.from_json(text).notices]
 
 
@@ -285,6 +288,19 @@ def test_nodes_run_only_within_their_capacity_block(run: Look, clients: dict[str
         sizes.append(desired())
     assert sizes == [0, 2, 2, 0]
     assert [m["Subject"] for m in inbox()] == ["trn-pilot nodes started", "trn-pilot nodes stopped"]
+
+
+def test_slurm_jobs_get_a_notice_of_the_end_of_their_capacity_block(run: Look, clients: dict[str, Any]) -> None:
+    clients["ec2"] = in_block()
+    for hours in (32.9, 33.1, 33.3):
+        run(hours, CAPACITY_BLOCK="cr-1", **WITHOUT_GROUP)
+        found = [] if hours < 33 else [("pilot-stop", "2026-11-22T21:15:00Z")]
+        assert notices() == found
+
+
+def test_slurm_jobs_get_a_notice_of_the_end_of_the_pilot(run: Look) -> None:
+    run(99.9, **{**DESTROYED, **WITHOUT_GROUP})
+    assert notices() == [("pilot-stop", "2026-11-25T16:00:00Z")]
 
 
 def test_deployment_before_a_capacity_block_expects_no_nodes(

@@ -57,5 +57,10 @@ def _instances(account: AwsService, group_id: str) -> Iterator[Mapping[str, Any]
 
 
 SERVICE_NODES = ServiceNodes(
-    resource_type="AWS::PCS::ComputeNodeGroup", called="compute node group", running=running_nodes, group=node_group
+    resource_type="AWS::PCS::ComputeNodeGroup",
+    called="compute node group",
+    running=running_nodes,
+    group=node_group,
+    login_group="LoginGroup",
+    named=("AWS::PCS::Cluster", "AWS::PCS::ComputeNodeGroup"),
 )

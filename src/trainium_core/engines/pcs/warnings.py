@@ -1,10 +1,11 @@
 """Warnings for the author of a plan for Slurm on AWS PCS, and the settings that it does not use."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from trainium_core.plan import Plan
 from trainium_core.plan.warnings import Warnings, merged, node_warnings, route_warnings
-from trainium_runtime.pilot_clock import termination_minutes
+from trainium_runtime.pilot_clock import notice_before_block_end, termination_minutes
 
 
 def unused_settings(plan: Plan) -> Mapping[str, str]:
@@ -45,10 +46,11 @@ def _warnings(plan: Plan) -> Warnings:
         )
     if plan.capacity == "capacity-block":
         minutes = termination_minutes(plan.instance_type)
+        early = notice_before_block_end(plan.instance_type) // timedelta(minutes=1)
         yield (
             "reservation_id",
-            f"EC2 terminates the nodes {minutes} minutes before the Capacity Block ends, "
-            "and no notice reaches Slurm jobs: give them a time limit (`--time`, or `trn run --time-limit-minutes`)",
+            f"EC2 terminates the nodes {minutes} minutes before the Capacity Block ends. Jobs get a notice (SIGUSR1) "
+            f"{early} minutes before the end: they should save a checkpoint then",
         )
     if plan.capacity == "reservation" and plan.pcs.interruptible:
         yield (

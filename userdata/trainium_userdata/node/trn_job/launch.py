@@ -15,7 +15,9 @@ class Timing(NamedTuple):
 
     Attributes:
         poll: Between reads of the end of the attempt, the request to stop, and notices.
-        others: On node 0, between reads of the other nodes' records after its own command has ended.
+        others: After the command has succeeded: on node 0, between reads of the other nodes' records; on the others,
+            between reads of the end of the attempt.
+        soon: How long after that the other nodes read the end this often, and not only every `poll` seconds.
         grace: From SIGTERM to SIGKILL.
         peers: Between tests of the neighbours; also replaces `parts` after the loss of a node.
         peers_again: Between a failed test of the neighbours and the next test.
@@ -33,6 +35,7 @@ class Timing(NamedTuple):
 
     poll: float = 2.5
     others: float = 0.5
+    soon: float = 15
     grace: float = 10
     peers: float = 15
     peers_again: float = 3

@@ -1,8 +1,8 @@
 """Monitors a verified node: `trn-node watch`.
 
-The watch reads the kernel log, the devices' error counters and AWS's notices; it updates the record and `notice.json`,
-and notifies running jobs. On a plain cluster, it also reads the membership, exchanges SSH keys, starts this node's part
-of jobs, and reports the node's usage to S3.
+The watch reads the kernel log, the devices' error counters, AWS's notices and the membership, which has the notices to
+all nodes; it updates the record and `notice.json`, and notifies running jobs. On a plain cluster, it also exchanges SSH
+keys, starts this node's part of jobs, and reports the node's usage to S3.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from trainium_wire.keys import USAGE_PREFIX, instance_key
 from trainium_wire.logs import file_logger
 
 from . import files, gpu, hardware, job_signals, notices, record, usage
-from .cluster import ClusterMembership, InternodeProcess, Peers, folder
+from .cluster import IDLE_POLL_SECONDS, ClusterMembership, InternodeProcess, Peers, folder
 from .cluster_job import ClusterJob
 from .hardware import DRAINING, FAILED
 from .imds import Imds
 from .internode import NAME
 from .notices import InstanceNotice, iso
 from .objects import Objects
+from .programs import run
 
 NOTICE = "run/trn/notice.json"
 MEMORY = "run/trn/watch.json"
@@ -37,11 +38,14 @@ SECONDS = {
     "usage": usage.SECONDS,
     "record": TICK,
     "sending": 15,
+    "drain": 15,
 }
 """The interval of each task; `ClusterMembership` and `ClusterJob` have their own. Most errors in the counters are also
 in the kernel log at once."""
-NOT_WITH_SLURM = ("membership", "keys", "usage", "job")
+NOT_WITH_SLURM = ("keys", "usage", "job")
 """The tasks that a Slurm node does not have, because Slurm manages its nodes and jobs."""
+ONLY_WITH_SLURM = ("drain",)
+DRAIN_TIMEOUT_SECONDS = 60
 
 DRAIN_SECONDS = 86400
 """How long before the end of a node its record becomes draining. A deployment waits while a record is draining, so this
@@ -73,8 +77,8 @@ class Watch:
         self._imds, self._s3, self._now = imds, s3, now
         self._due: dict[str, float] = {}
         self._errors: dict[str, str] = {}
-        self._is_slurm_process = _is_slurm_process()
-        self._found: dict[str, list[InstanceNotice]] = {"membership": []} if self._is_slurm_process else {}
+        self._is_slurm_process, self._is_drained = _is_slurm_process(), False
+        self._found: dict[str, list[InstanceNotice]] = {}
         self._repairable: dict[str, str] = {}
         self._unwritten: dict[str, Any] | None = None
         self._unsent: dict[str, Any] | None = None
@@ -96,9 +100,11 @@ class Watch:
 
     def step(self) -> None:
         """Do the tasks that are due. An error in one task does not prevent the others."""
-        tasks = {"membership": self._cluster.seconds, **SECONDS, "job": self._job.seconds}
+        # With Slurm, a membership has only notices.
+        membership = IDLE_POLL_SECONDS if self._is_slurm_process else self._cluster.seconds
+        tasks = {"membership": membership, **SECONDS, "job": self._job.seconds}
         for name, seconds in tasks.items():
-            if self._is_slurm_process and name in NOT_WITH_SLURM:
+            if name in (NOT_WITH_SLURM if self._is_slurm_process else ONLY_WITH_SLURM):
                 continue
             # If the due time is further ahead, the clock was set back.
             if 0 < self._due.get(name, 0) - self._now() <= seconds:
@@ -148,6 +154,8 @@ class Watch:
                 self._usage.poll(url, self._job.open_job, self._now())
         elif name == "record":
             self._update_record(own_record)
+        elif name == "drain":
+            self._drain()
         elif name != "sending":
             self._set_notices(name, notices.parse(name, self._imds.get(name)))
         elif self._unsent:
@@ -155,6 +163,16 @@ class Watch:
             url = instance_key(files.locations()["TRN_REPORT_URL"], files.own_name(self._unsent["instance_id"]))
             self._s3.put(url, json.dumps(self._unsent).encode())
             self._unsent, self._memory["unsent"] = None, False
+
+    def _drain(self) -> None:
+        """Have Slurm start no further job here once this node has failed or ends soon. Raises OSError."""
+        if not self._memory["notified"]:
+            self._is_drained = False
+        elif not self._is_drained:
+            ended = run("trn-slurm", "drain", seconds=DRAIN_TIMEOUT_SECONDS)
+            if ended.error:
+                raise OSError(ended.error)
+            self._is_drained = True
 
     def _count(self) -> None:
         has_gpus = files.path(usage.GPUS).exists()

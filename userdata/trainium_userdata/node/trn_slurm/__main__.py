@@ -19,6 +19,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True)
     commands.add_parser("remember", help="store the error counters of a verified node, for the epilog")
     commands.add_parser("epilog", help="check the node after a job, and drain it if it is unhealthy")
+    commands.add_parser("drain", help="drain the node if it has failed or ends soon; run by the node's watch")
     commands.add_parser(
         "address", help="in a task: print the rank of this node in the allocation, its instance ID and address"
     )
@@ -41,6 +42,8 @@ def main(arguments: list[str]) -> int:
         return 0
     if options.command == "epilog":
         return epilog.main()
+    if options.command == "drain":
+        return epilog.drain(epilog.known_problems())
     try:
         if options.command == "address":
             print(task.address())

@@ -1,6 +1,7 @@
 """The epilog of a job: ends what the job left running, and does the quick part of the verification.
 
-A node that does not pass it is drained with the reason.
+A node that does not pass it is drained with the reason. The watch drains a node that has failed or ends soon also
+between jobs.
 """
 
 from __future__ import annotations
@@ -41,11 +42,16 @@ def main() -> int:
         found = problems(files.plan())
     except (OSError, ValueError, LookupError) as error:
         found = [f"the epilog cannot check the node: {error}"]
+    return drain(found)
+
+
+def drain(found: list[str]) -> int:
+    """Drain the node if there are problems. Slurm then starts no job on it; a running job continues. Returns 0 or 1."""
     if not found:
         return 0
     reason = f"trn: {'; '.join(found)}"[:LONGEST_REASON]
     print(reason, file=sys.stderr)
-    name = os.environ.get("SLURMD_NODENAME", "")
+    name = os.environ.get("SLURMD_NODENAME") or (record.read() or {}).get("slurm_node", "")
     drained = run("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={reason}", seconds=SCONTROL_SECONDS)
     if drained.error:
         print(drained.error, file=sys.stderr)
@@ -54,12 +60,9 @@ def main() -> int:
 
 def problems(plan: dict[str, Any]) -> list[str]:
     """Why no further job should run here; empty for a healthy node."""
-    made = record.read()
-    if made and made["state"] == "failed":
-        return [made["reason"] or "the node failed"]
-    notice = _notice()
-    if notice:
-        return [notice]
+    known = known_problems()
+    if known:
+        return known
     checks = [driver.check_driver(plan).counted(plan)]
     if checks[0].ok:
         devices, error = neuron.list_devices(plan)
@@ -72,6 +75,15 @@ def problems(plan: dict[str, Any]) -> list[str]:
         checks += [check.counted(plan) for check in neuron.check_devices(plan, devices, error)]
         checks.append(_check_errors().counted(plan))
     return [check.problem or f"{check.name}: {check.found}" for check in checks if not check.ok]
+
+
+def known_problems() -> list[str]:
+    """Why no further job should run here, as the watch has found; empty if it has found nothing."""
+    made = record.read()
+    if made and made["state"] == "failed":
+        return [made["reason"] or "the node failed"]
+    notice = _notice()
+    return [notice] if notice else []
 
 
 def _notice() -> str:
