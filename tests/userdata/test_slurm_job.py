@@ -1,5 +1,6 @@
 """A job of `trn run` in allocations of Slurm: the rendered batch script, and our programs on two nodes."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -69,6 +70,18 @@ def test_job_succeeds_on_both_nodes(slurm: SlurmNodes) -> None:
     assert ["2 0 127.0.0.2" in slurm.log(rank=0), "2 1 127.0.0.2" in slurm.log(rank=1)] == [True, True]
     assert [each["instance_id"] for each in slurm.content("attempts/1/start.json")["nodes"]] == ["i-0", "i-1"]
     assert not list(slurm.folder.glob("*/var/tmp/trn-slurm-*/train-*"))
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_job_with_retries_leaves_a_node_that_ends_without_an_attempt(slurm: SlurmNodes, retries: int) -> None:
+    notice = {"kind": "pilot-stop", "reason": "the Capacity Block ends", "at": ""}
+    (slurm.folder / "1/run/trn").mkdir(parents=True)
+    (slurm.folder / "1/run/trn/notice.json").write_text(json.dumps(notice))
+    slurm.submit("pass", retries=retries)
+    code = slurm.run()
+    assert (code != 0, slurm.requeues) == (bool(retries), retries)
+    assert bool(slurm.content("attempts/1/start.json")) != bool(retries)
+    assert ("i-1: the Capacity Block ends" in slurm.output) == bool(retries)
 
 
 def test_batch_script_ends_with_the_exit_code_of_the_script(slurm: SlurmNodes) -> None:

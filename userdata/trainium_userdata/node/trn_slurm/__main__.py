@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 
 from trn_job.__main__ import RETRIES
 from trn_node.objects import Objects
 
 from . import epilog, slurm, task
 from .attempts import Attempts, OverError, parse_nodes
-from .follower import Follower
+from .follower import REFUSED_SECONDS, REQUEUED_SECONDS, Follower
 
 
 def parser() -> argparse.ArgumentParser:
@@ -50,7 +51,10 @@ def main(arguments: list[str]) -> int:
             return 0
         attempts = Attempts(options.job, Objects(retries=RETRIES))
         if options.command == "begin":
-            print(attempts.begin(parse_nodes(sys.stdin.read())))
+            nodes, problems = parse_nodes(sys.stdin.read())
+            if problems and attempts.spec.retries and move_elsewhere(problems):
+                return 1
+            print(attempts.begin(nodes))
             return 0
         number = int(os.environ["TRN_ATTEMPT"])
         return (
@@ -65,6 +69,21 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError, LookupError) as error:
         print(f"trn-slurm {options.command}: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
+
+
+def move_elsewhere(problems: dict[str, str]) -> bool:
+    """Have Slurm start the job on other nodes, without an attempt on these. Returns whether Slurm accepted it.
+
+    The watch or the epilog drains the nodes with problems, so that Slurm does not choose them again.
+    """
+    named = "; ".join(f"{instance}: {problem}" for instance, problem in problems.items())
+    print(f"trn-slurm: requeuing the job, because a node ends or has failed: {named}", file=sys.stderr, flush=True)
+    error = slurm.requeue()
+    if error:
+        print(f"trn-slurm: {error}", file=sys.stderr)
+    # Slurm ends this process. It may also have carried out a request that failed.
+    time.sleep(REFUSED_SECONDS if error else REQUEUED_SECONDS)
+    return not error
 
 
 if __name__ == "__main__":

@@ -200,7 +200,11 @@ def task_exit_code(end: Mapping[str, Any]) -> int:
     return (128 - code if code < 0 else code) or 1 if code is not None else 1
 
 
-def parse_nodes(text: str) -> dict[str, str]:
-    """Addresses by instance ID, in the order of ranks, from the lines of `task.address`. Raises ValueError."""
-    lines = sorted((line.split() for line in text.splitlines() if line.strip()), key=lambda parts: int(parts[0]))
-    return {instance: address for _, instance, address in lines}
+def parse_nodes(text: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The lines of `task.address`: addresses by instance ID, in the order of ranks, and problems by instance ID.
+
+    Raises ValueError.
+    """
+    lines = sorted((line.split(None, 3) for line in text.splitlines() if line.strip()), key=lambda part: int(part[0]))
+    addresses = {instance: address for _, instance, address, *_ in lines}
+    return addresses, {instance: problem[0] for _, instance, _, *problem in lines if problem}
