@@ -157,6 +157,15 @@ def test_unusable_network_is_refused(egress: str) -> None:
         a_plan(stacks=("pcs",), egress=egress, **({"pcs_ami": IMAGE} if egress == "none" else {}))
 
 
+def test_login_node_has_the_image_of_the_nodes_and_a_volume_with_the_included_throughput() -> None:
+    templates = template().resources("AWS::EC2::LaunchTemplate").values()
+    data = [one["Properties"]["LaunchTemplateData"] for one in templates]
+    assert {one["ImageId"] for one in data} == {IMAGE}
+    volumes = {"InstanceType" in one: one["BlockDeviceMappings"][0]["Ebs"] for one in data}
+    assert (volumes[True]["Throughput"], volumes[False]["Throughput"]) == (500, 125)
+    assert volumes[True]["VolumeSize"] == volumes[False]["VolumeSize"]
+
+
 def test_login_node_can_be_left_out() -> None:
     made = template(pcs_login=False)
     assert list(groups(made)) == ["nodes"]

@@ -330,7 +330,7 @@ class PcsCluster(Construct):
             "LoginTemplate",
             image_id=self._image_id,
             security_groups=[self.security_group],
-            root_volume=plan_root_volume(plan).mapping(None),
+            root_volume=plan_root_volume(slurm_settings.with_login_volume(plan)).mapping(None),
             user_data=self._user_data,
             tags={**plan.tags, CLUSTER_TAG: plan.cluster_name, "Name": f"{plan.cluster_name}-login"},
         )

@@ -12,7 +12,7 @@ from trainium_core.costs.items import (
     network_items,
     volume_items,
 )
-from trainium_core.engines.pcs.slurm_settings import ENDPOINT_SERVICES, cluster_size
+from trainium_core.engines.pcs.slurm_settings import ENDPOINT_SERVICES, cluster_size, with_login_volume
 from trainium_core.plan import Plan
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, PricedItem
 
@@ -27,13 +27,14 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
     pcs = plan.pcs
     for nodes, billed in _nodes(plan):
         yield _instances(plan, nodes, billed)
-    if static := pcs.min_nodes + pcs.login:
-        yield from always(volume_items(plan, static, _GROUP))
+    if pcs.min_nodes:
+        yield from always(volume_items(plan, pcs.min_nodes, _GROUP))
     if plan.nodes > pcs.min_nodes:
         yield from volume_items(plan, plan.nodes - pcs.min_nodes, _GROUP)
     if pcs.login:
         kind = pcs.login_instance_type
         yield cost_item(plan, f"{kind}, login node", ON_DEMAND, _GROUP, "always", instance_type=kind)
+        yield from always(volume_items(with_login_volume(plan), 1, _GROUP))
     yield cost_item(plan, f"Slurm controller, {cluster_size(plan)}", "pcs-controller", _CLUSTER, "always")
     yield cost_item(plan, "Slurm management of running nodes", "pcs-nodes", _CLUSTER, "by use")
     if pcs.accounting:
@@ -41,7 +42,8 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
     yield cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
     yield from file_system_items(plan)
     yield from always(network_items(plan, plan.network.effective_egress, services=ENDPOINT_SERVICES))
-    yield from alarms_item(plan, _GUARD_ALARMS + int(plan.pilot.ends is not None))
+    has_controller = plan.pilot.ends is not None or plan.capacity == CAPACITY_BLOCK
+    yield from alarms_item(plan, _GUARD_ALARMS + has_controller)
 
 
 def job_items(plan: Plan, nodes: int) -> Sequence[CostItem]:

@@ -60,6 +60,12 @@ def with_node_image(plan: Plan) -> Plan:
     return plan if plan.pcs.image is None else replace(plan, ami=plan.pcs.image, ami_parameter=None)
 
 
+def with_login_volume(plan: Plan) -> Plan:
+    """The plan with the root volume of the login node: large enough for the image, with gp3's included throughput."""
+    included = facts()["gp3_throughput"]["included"]
+    return replace(plan, root_volume_throughput=included, root_volume_initialization=None)
+
+
 def cluster_size(plan: Plan) -> str:
     """The smallest size of AWS PCS that has room for the nodes and the login node."""
     needed = plan.nodes + plan.pcs.login
