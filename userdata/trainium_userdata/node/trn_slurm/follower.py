@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, TypeVar
 
 from trainium_wire.formats import time_text
-from trainium_wire.job import NODE_LOST, STOPPED
+from trainium_wire.job import NODE_LOST, STOPPED, Outcome
 
 from . import slurm
 from .attempts import Attempts, task_exit_code
@@ -52,7 +52,7 @@ class Follower:
         signal.signal(signal.SIGTERM, self._terminate)
         code = self._wait()
         end = self._end(code)
-        if not self._persistently(self._attempts.is_retried):
+        if Outcome.from_record(end).is_success or not self._persistently(self._attempts.is_retried):
             return self._close(end)
         if self._is_terminated:
             # Slurm itself decides whether it starts the job again.
