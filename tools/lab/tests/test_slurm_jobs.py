@@ -1,7 +1,8 @@
-"""Ends of jobs of `trn run` on Slurm: their result in S3, and their state in Slurm."""
+"""Ends of jobs of `trn run` on Slurm: their result in S3, and their state in Slurm; and nodes that end soon."""
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pytest
@@ -10,6 +11,8 @@ from tools.lab.site import BUCKET
 from tools.lab.slurm.cluster import ENDED, SlurmCluster
 from tools.lab.slurm.jobs import SlurmJobs
 from trainium_wire.job_keys import job_keys
+from trainium_wire.keys import MEMBERSHIP_KEY
+from trainium_wire.membership import Membership, Notice
 
 BUSY = "while sleep 1; do echo busy; done"
 
@@ -75,3 +78,16 @@ def test_end_of_a_job_is_as_expected_in_slurm_and_s3(
     assert (end.get("result"), end.get("attempts")) == (case.result, case.attempts)
     assert re.search(case.reason, end["reason"])
     assert int(fields["Restarts"]) == case.attempts - 1
+
+
+def test_idle_node_is_drained_before_its_end(slurm: SlurmCluster) -> None:
+    job = slurm.sbatch("#!/bin/bash\nhostname\n", "--nodes=1")
+    name = slurm.await_state(job, "COMPLETED")["NodeList"]
+    s3, key = slurm.lab.client("s3"), {"Bucket": BUCKET, "Key": MEMBERSHIP_KEY}
+    end = Notice.of("pilot-stop", datetime.now(UTC) + timedelta(minutes=10), "the Capacity Block ends")
+    s3.put_object(**key, Body=Membership(notices=(end,)).to_json().encode())
+    slurm.wait_for("the drain", lambda: "DRAIN" in slurm.node_fields(name)["State"])
+    assert "trn: the Capacity Block ends" in slurm.run("sinfo --list-reasons --format=%E")
+    s3.delete_object(**key)
+    for each in list(slurm.nodes):
+        slurm.release(each)
