@@ -122,16 +122,12 @@ class PcsCluster(Construct):
         self._scripts = LifecycleScripts(self, "Scripts", scripts=scripts)
         self.role: iam.IRole = self._role()
         self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
-        self.pilot = Pilot(self, "Pilot", props=plan_pilot(plan), cluster_name=plan.cluster_name, stops_nodes=False)
+        name = plan.cluster_name
+        self.pilot = Pilot(self, "Pilot", props=plan_pilot(plan), cluster_name=name, stops_nodes=False)
         self.controller = None
         if self.pilot.needs_controller:
             self.controller = Controller(
-                self,
-                "Controller",
-                cluster_name=plan.cluster_name,
-                nodes=plan.nodes,
-                records=self.records,
-                pilot=self.pilot,
+                self, "Controller", cluster_name=name, nodes=plan.nodes, records=self.records, pilot=self.pilot
             )
         self.cluster: pcs.CfnCluster = self._cluster()
         # Only on this cluster: the response to a registration contains the key of the cluster.
@@ -285,6 +281,7 @@ class PcsCluster(Construct):
                 description=f"generation {plan.node.generation}",
             ),
         )
+        option = "INTERRUPTIBLE_CAPACITY_RESERVATION" if plan.pcs.interruptible else _PURCHASE_OPTIONS[plan.capacity]
         group = self._group(
             "NodeGroup",
             name=slurm_settings.NODE_GROUP,
@@ -292,9 +289,7 @@ class PcsCluster(Construct):
             template=cast(ec2.CfnLaunchTemplate, template.node.default_child),
             scaling=(plan.pcs.min_nodes, plan.nodes),
             script=_VERIFICATION,
-            purchase_option=_PURCHASE_OPTIONS[plan.capacity]
-            if not plan.pcs.interruptible
-            else "INTERRUPTIBLE_CAPACITY_RESERVATION",
+            purchase_option=option,
             slurm_configuration=Group.SlurmConfigurationProperty(
                 gres_custom_settings=[dict(record) for record in slurm_settings.gres_records(plan)],
                 slurm_custom_settings=[

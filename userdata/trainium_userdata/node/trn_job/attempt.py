@@ -320,10 +320,7 @@ class NodeAttempt:
                 self._end.declare("hung", f"no output from node 0 for {limit} seconds; no compiler is running{ended}")
 
     def _wait_for_others(self) -> None:
-        """Node 0 ends the attempt as succeeded when every node has succeeded; the others wait for this end.
-
-        Nodes usually succeed within seconds of each other, so in this time they read the end more often.
-        """
+        """Node 0 ends the attempt as succeeded when every node has succeeded; the others wait for this end."""
         timing, soon = self._launch.timing, time.monotonic() + self._launch.timing.soon
         pending = [-1] if self._launch.rank else list(range(1, len(self._launch.nodes)))
         while not self._end.over.is_set():
@@ -334,10 +331,7 @@ class NodeAttempt:
                 self._results.complete_checkpoints()
                 if not self._declare_lost_results():
                     self._end.declare("succeeded", self._results.incomplete, exit_code=0)
-            self._end.over.wait(timing.poll if self._launch.rank and time.monotonic() > soon else timing.others)
-            if self._launch.rank:
-                with contextlib.suppress(OSError):
-                    self._end.poll()
+            self._end.wait(timing.poll if self._launch.rank and time.monotonic() > soon else timing.others)
 
     def _is_interrupted(self) -> bool:
         """Whether the attempt ends because a node will be interrupted."""

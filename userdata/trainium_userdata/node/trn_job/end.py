@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from typing import Any
@@ -35,6 +36,12 @@ class End:
         found = None if self.over.is_set() else self._store.read(self._key)
         if found is not None:
             self._set(found)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the end is known or the time is over, and then read the end."""
+        self.over.wait(seconds)
+        with contextlib.suppress(OSError):
+            self.poll()
 
     def declare(
         self,
