@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from trainium_cli.evidence.bench_runs import Journal, Side, measure, measure_recovery
-from trainium_cli.evidence.file_mistakes import mistakes_listed
+from trainium_cli.evidence.file_mistakes import file_argument, mistakes_listed
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import read_engine
@@ -52,7 +52,7 @@ _NO_PRICE_OF_LAB = "the lab's machines have no price"
 
 
 @click.command()
-@click.argument("file", metavar="FILE.toml", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@file_argument("bench.toml")
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),

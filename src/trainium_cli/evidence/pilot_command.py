@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from trainium_cli.evidence.file_mistakes import mistakes_listed
+from trainium_cli.evidence.file_mistakes import file_argument, mistakes_listed
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import finish_before_exit, interrupt_message
 from trainium_cli.terminal import console, question, say, table
@@ -50,7 +50,7 @@ _INTERRUPTED = "Interrupted. A cluster of the pilot may be billed: `trn pilot` c
 
 
 @click.command()
-@click.argument("file", metavar="FILE.toml", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@file_argument("pilot.toml")
 @click.option("--dry-run", is_flag=True, help="Show the steps, their commands and their state; run nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask before money is spent. For scripts.")
 @interrupt_message(_INTERRUPTED)

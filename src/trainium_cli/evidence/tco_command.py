@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from trainium_cli.evidence.file_mistakes import mistakes_listed
+from trainium_cli.evidence.file_mistakes import file_argument, mistakes_listed
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.money.estimate_command import aws_prices
@@ -32,7 +32,7 @@ from trainium_core.plan.context import plan_from_file
 
 
 @click.command()
-@click.argument("file", metavar="FILE.toml", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@file_argument("tco.toml")
 @click.option("--offline", is_flag=True, help="Price plans only with trn:prices and the prices in this package.")
 @click.option(
     "--output",

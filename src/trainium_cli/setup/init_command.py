@@ -17,6 +17,7 @@ import click
 from trainium_cli.completion_values import complete_region, complete_type
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.mistakes import unknown_name
+from trainium_cli.setup.evidence_files import write_evidence_files
 from trainium_cli.terminal import console, echo, pairs, question, say
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.catalog.neuron_software import pytorch_for
@@ -79,15 +80,31 @@ _NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation
 @click.option("--ends", metavar="WHEN", help="When the nodes are terminated: 8h, 5d, 2026-12-01T18:00Z, or never.")
 @click.option("--name", metavar="NAME", help="Name of the cluster. Default: the folder's name.")
 @click.option("--yes", is_flag=True, help="Do not prompt: use the proposed values for options that are not given.")
-def init(folder: Path, yes: bool, purpose: str | None, **options: str | None) -> ExitCode:
+@click.option(
+    "--evidence",
+    is_flag=True,
+    help="Write pilot.toml, bench.toml and tco.toml for the plan in the folder, and nothing else.",
+)
+def init(folder: Path, yes: bool, evidence: bool, purpose: str | None, **options: str | None) -> ExitCode:
     """Write a plan, a CDK app and a first job into a folder.
 
     On a terminal, prompts for the options that are not given, except --name. Shows the list price, and changes nothing
     on AWS. In a folder with files, writes only the plan and the CDK app, which is cdk_app.py if app.py exists. Never
     overwrites a file.
 
-    Exit code 0: written. 1: declined. 2: invalid option, an end that has passed, or cdk.json exists.
+    With --evidence, writes the files of `trn pilot`, `trn bench` and `trn tco` for an existing plan and its job. If the
+    folder has the GPU plan of `trn baseline --output gpu`, they compare both clusters.
+
+    Exit code 0: written. 1: declined. 2: invalid option, an end that has passed, or cdk.json exists; with --evidence,
+    the plan or the job is missing.
     """
+    if evidence:
+        if purpose or any(options.values()):
+            raise click.UsageError("--evidence takes no other option: the plan has their values")
+        written = write_evidence_files(folder)
+        next_step = "Next: complete them, then trn pilot pilot.toml --dry-run"
+        say(f"Written: {', '.join(written)}.\n{next_step}" if written else "Nothing was written: all files exist.")
+        return ExitCode.OK
     if (folder / "cdk.json").exists():
         raise click.UsageError(f"{folder}: already contains cdk.json; specify another folder")
     prompts = sys.stdin.isatty() and not yes

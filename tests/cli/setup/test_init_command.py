@@ -12,6 +12,9 @@ import pytest
 from tests.cli.running import run
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.setup import init_command
+from trainium_core.evidence.bench_file import BenchFile, bench_jobs, read_bench_file
+from trainium_core.evidence.pilot_file import PilotFile, read_pilot_file
+from trainium_core.evidence.tco_file import TcoFile, read_tco_file
 from trainium_core.jobs.request import read_job_file
 from trainium_core.plan.context import plan_from_file
 
@@ -183,3 +186,67 @@ def test_purpose_sets_the_proposed_values_in_scripts(tmp_path: Path) -> None:
     assert plan_from_file(tmp_path / "new" / "cdk.json", []).instance_type == "trn2.48xlarge"
     refused = run("init", str(tmp_path / "other"), "--for", "decide", "--yes")
     assert (refused.exit_code, "`trn capacity` shows" in refused.stderr) == (ExitCode.BAD_INPUT, True)
+
+
+def _evidence_files(folder: Path) -> tuple[PilotFile, BenchFile, TcoFile]:
+    """The three files as their commands read them."""
+    bench = read_bench_file((folder / "bench.toml").read_bytes(), folder / "bench.toml")
+    assert list(bench_jobs(bench)) == [side.name for side in bench.sides]
+    return (
+        read_pilot_file((folder / "pilot.toml").read_text(), folder),
+        bench,
+        read_tco_file((folder / "tco.toml").read_text()),
+    )
+
+
+def test_evidence_files_fit_the_plan_and_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("init", str(tmp_path), *OPTIONS)
+    ended = run("init", str(tmp_path), "--evidence")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert "Written: pilot.toml, bench.toml, tco.toml." in ended.stdout
+    pilot, bench, tco = _evidence_files(tmp_path)
+    assert (pilot.sides, pilot.bench, pilot.hours) == ({"trainium": "cdk.json"}, "bench.toml", 8)
+    assert pilot.budget_usd > 8 * 2 * 21
+    assert [(side.name, side.used) for side in bench.sides] == [("trainium", 32)]
+    assert bench.gates == {}
+    assert [side.record for side in tco.sides] == ["pilot/evidence/mine-trainium.json"]
+    assert tco.work.source == "example of trn init: replace it"
+    monkeypatch.chdir(tmp_path)
+    shown = run("pilot", "--dry-run")
+    assert (shown.exit_code, "trn bench bench.toml" in shown.stdout) == (ExitCode.OK, True)
+
+
+def test_evidence_files_compare_with_the_gpu_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("init", str(tmp_path), *OPTIONS)
+    monkeypatch.chdir(tmp_path)
+    assert run("baseline", "--output", "gpu").exit_code == ExitCode.OK
+    assert run("init", "--evidence").exit_code == ExitCode.OK
+    pilot, bench, tco = _evidence_files(tmp_path)
+    assert pilot.baseline == "gpu/cdk.json"
+    assert [side.name for side in bench.sides] == [side.name for side in tco.sides] == ["trainium", "gpu"]
+    assert bench.fidelity is not None
+    assert run("pilot", "--dry-run").exit_code == ExitCode.OK
+    (tmp_path / "tco.toml").write_text("mine")
+    assert "Nothing was written" in run("init", "--evidence").stdout
+    assert (tmp_path / "tco.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"), [("cdk.json", "has no cdk.json"), ("job/job.toml", "has no job: write a job file")]
+)
+def test_evidence_files_need_a_plan_and_a_job(missing: str, message: str, tmp_path: Path) -> None:
+    run("init", str(tmp_path), *OPTIONS)
+    (tmp_path / missing).unlink()
+    ended = run("init", str(tmp_path), "--evidence")
+    assert (ended.exit_code, message in " ".join(ended.stderr.split())) == (ExitCode.BAD_INPUT, True)
+    assert not (tmp_path / "pilot.toml").exists()
+
+
+@pytest.mark.parametrize("command", ["pilot", "bench", "tco"])
+def test_command_without_its_file_names_the_command_that_writes_it(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = run(command)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert f"{command}.toml does not exist: `trn init --evidence` writes" in " ".join(ended.stderr.split())
