@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from tests.core.evidence_records import with_workload
 from tests.core.test_pilot_report import GOOD, GPU, LAB_RECORD, WHOLE, evidence, page, twelve_months
 from trainium_core.evidence.figures import by_side
 from trainium_core.evidence.folder import Evidence
@@ -87,6 +88,13 @@ def test_ratio_to_imported_numbers_names_their_source_and_date() -> None:
         "Trainium, 1 x trn2.3xlarge: 10 tokens/s, 9 to 11 (95%)",
         "GPU, 1 x p5.4xlarge: 20 tokens/s, quoted, run 4711, 2026-10-20",
     )
+
+
+def test_newest_record_with_a_ratio_stands_beside_trainium() -> None:
+    newer = replace(with_workload(GPU, seq=7), id="lm-other", made="2026-11-25T12:00:00Z")
+    report = arrange(evidence(GOOD, GPU, newer))
+    result = next(result for result in report.key_results if result.title == "Tokens per second")
+    assert result.text == "100 % of the GPU"
 
 
 def test_money_comes_before_findings_in_the_code() -> None:

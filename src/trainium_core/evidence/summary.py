@@ -33,13 +33,11 @@ class KeyResult:
 
 
 def key_results(evidence: Evidence) -> Sequence[KeyResult]:
-    """The answers, from the newest record of Trainium and the newest one of a GPU with the same workload."""
+    """The answers, from the newest record of Trainium and records of GPUs with the same workload."""
     records = list(evidence.records.values())
     ours = _newest(record for record in records if record.kind == BENCH and record.side == TRAINIUM)
-    theirs = None
-    if ours is not None:
-        of_workload = (record for record in records if record.workload.name == ours.workload.name)
-        theirs = _newest(record for record in of_workload if record.kind == BENCH and record.side == GPU)
+    gpus = [record for record in records if record.kind == BENCH and record.side == GPU]
+    theirs = [record for record in gpus if ours is not None and record.workload.name == ours.workload.name]
     return (
         *_costs(ours, theirs),
         _throughput(ours, theirs),
@@ -53,7 +51,7 @@ def _newest(records: Iterator[Record]) -> Record | None:
     return max(records, key=lambda record: record.made, default=None)
 
 
-def _costs(ours: Record | None, theirs: Record | None) -> Iterator[KeyResult]:
+def _costs(ours: Record | None, theirs: Sequence[Record]) -> Iterator[KeyResult]:
     """The cost of each kind of work, such as a million tokens; of several files of other tools, the lowest."""
     metrics: Mapping[str, Metric] = ours.metrics if ours else {}
     work = dict.fromkeys(
@@ -64,7 +62,7 @@ def _costs(ours: Record | None, theirs: Record | None) -> Iterator[KeyResult]:
     for kind in work or ("tokens",):
         names = [name for name in metrics if name.endswith((f"{_COST}{kind}_paid", f"{_COST}{kind}_list"))]
         paid = [name for name in names if name.endswith("_paid")]
-        ratios = {name: _ratio(ours, theirs, name) for name in names}
+        ratios = {name: _ratio(ours, _beside(ours, theirs, name), name) for name in names}
         with_ratio = [name for name in (*paid, *names) if _is_known(ratios[name])]
         candidates = [name for name in with_ratio or paid or names if _is_known(metrics[name])]
         title = f"Cost per million {kind.replace('_', ' ')}"
@@ -79,7 +77,7 @@ def _costs(ours: Record | None, theirs: Record | None) -> Iterator[KeyResult]:
         yield _compared(title, ours, theirs, name, name.partition(_COST)[0].removesuffix("."))
 
 
-def _throughput(ours: Record | None, theirs: Record | None) -> KeyResult:
+def _throughput(ours: Record | None, theirs: Sequence[Record]) -> KeyResult:
     metrics: Mapping[str, Metric] = ours.metrics if ours else {}
     rates = [name for name in metrics if name.endswith("_per_second")]
     name = TOKENS_PER_SECOND if TOKENS_PER_SECOND in rates or not rates else rates[0]
@@ -104,9 +102,19 @@ def _ratio(ours: Record | None, theirs: Record | None, name: str) -> Metric | No
     return next((compared.ratios.get(name) for compared in ours.comparable if compared.against == theirs.id), None)
 
 
-def _compared(title: str, ours: Record | None, theirs: Record | None, name: str, source: str = "") -> KeyResult:
+def _beside(ours: Record | None, theirs: Sequence[Record], name: str) -> Record | None:
+    """The newest record with a ratio for a metric; without a ratio, the newest with the metric, else the newest."""
+
+    def rank(record: Record) -> tuple[bool, bool, str]:
+        return _is_known(_ratio(ours, record, name)), _is_known(record.metrics.get(name)), record.made
+
+    return max(theirs, key=rank, default=None)
+
+
+def _compared(title: str, ours: Record | None, others: Sequence[Record], name: str, source: str = "") -> KeyResult:
     """The value of Trainium; with a known ratio, its share of the GPU's."""
     assert ours is not None, "a record of Trainium has the metric"
+    theirs = _beside(ours, others, name)
     metric, ratio = ours.metrics[name], _ratio(ours, theirs, name)
     text = _amount(metric)
     details = [source] if source else []
