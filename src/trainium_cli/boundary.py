@@ -1,6 +1,5 @@
 """Turns errors of commands into a message on standard error, JSON with --json, and an exit code."""
 
-import json
 import os
 from dataclasses import asdict
 from typing import Any
@@ -10,7 +9,7 @@ import click
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import report_interruption
 from trainium_cli.lazy_group import LazyGroup
-from trainium_cli.terminal import echo
+from trainium_cli.terminal import print_json, with_prefix
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 
@@ -39,7 +38,7 @@ class Boundary(LazyGroup):
 def _interrupted(*, as_json: bool) -> ExitCode:
     message = report_interruption()
     if as_json:
-        echo(json.dumps({"error": message}, indent=2))
+        print_json({"error": message})
     return ExitCode.INTERRUPTED
 
 
@@ -70,6 +69,7 @@ def _show(error: Exception, *, as_json: bool) -> int:
             message = f"trn: {type(error).__name__}: {error}\nUnexpected error. Set TRN_DEBUG=1 for a traceback."
             shown = CliError(message, ExitCode.UNKNOWN)
     if as_json:
-        echo(json.dumps(details or {"error": shown.format_message().strip()}, indent=2, default=str))
+        print_json(details or {"error": shown.format_message().strip()})
+    shown.message = with_prefix(shown.message)  # pyright: ignore[reportAttributeAccessIssue]  # final in click
     shown.show()
     return shown.exit_code

@@ -87,7 +87,7 @@ class CdkRun:
     def with_progress(self) -> int:
         """Run it without a terminal, and show its progress. Returns the exit code."""
         with ProgressReporter() as reporter:
-            reporter.report("cdk", "synthesizing")
+            reporter.report("cdk", self._command[1])
 
             def on_line(line: str) -> None:
                 self.output_lines.append(line)

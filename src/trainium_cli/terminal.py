@@ -16,6 +16,8 @@ from rich.text import Text
 
 from trainium_cli.layout import Column, Pairs, Table, wrapped
 
+LOCAL_PREFIX = "TRN_LOCAL_PREFIX"
+"""The environment variable in which `trn local -- COMMAND` passes its own words to COMMAND."""
 PIPE_COLUMNS = 120
 _LEAST_COLUMNS = 20
 _CONTROL = re.compile(
@@ -41,6 +43,8 @@ class Screen:
     def rendered(self, shown: RenderableType, style: str = "") -> str:
         """The output of `print`, without a line end. Uncoloured lines do not end in spaces."""
         drawn = io.StringIO()
+        if isinstance(shown, str):
+            shown = "\n".join(wrapped(with_prefix(shown), self.width))
         Console(
             file=drawn,
             width=self.width,
@@ -51,7 +55,7 @@ class Screen:
             emoji=False,
             legacy_windows=False,
             _environ={},
-        ).print("\n".join(wrapped(shown, self.width)) if isinstance(shown, str) else shown, style=style or None)
+        ).print(shown, style=style or None)
         lines = [line.rstrip() for line in drawn.getvalue().removesuffix("\n").split("\n")]
         return "\n".join(lines if _is_utf() else [line.replace("─", "-") for line in lines])
 
@@ -119,11 +123,21 @@ def printable(text: str) -> str:
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
+def with_prefix(text: str) -> str:
+    """A text whose commands of trn and cdk in backticks are those that reach the same AWS.
+
+    A command of `trn local -- COMMAND` reaches the embedded AWS, and without the prefix an account.
+    """
+    if LOCAL_PREFIX not in os.environ:
+        return text
+    return re.sub(r"`(?=(?:trn (?!local\b)|cdk ))", f"`{os.environ[LOCAL_PREFIX]} ", text)
+
+
 def echo(
     text: str = "", *, err: bool = False, file: IO[Any] | None = None, colour: bool | None = None, dim: bool = False
 ) -> None:
     """Print a text without terminal control sequences. Commands print their results and messages with it."""
-    shown = printable(text)
+    shown = printable(with_prefix(text))
     click.echo(click.style(shown, dim=True) if dim else shown, file=file, err=err, color=colour)
 
 
@@ -164,11 +178,11 @@ def table(
 
 def pairs(rows: Iterable[tuple[str, str]], *, label_width: int = 0) -> Pairs:
     """Names and values in two columns. `label_width` aligns several such tables."""
-    return Pairs(rows=[(Text(label), Text(value)) for label, value in rows], label_width=label_width)
+    return Pairs(rows=[(Text(label), _text(value)) for label, value in rows], label_width=label_width)
 
 
 def _text(cell: str | Text) -> Text:
-    return Text(cell) if isinstance(cell, str) else cell
+    return Text(with_prefix(cell)) if isinstance(cell, str) else cell
 
 
 def shell_lines(command: str, *, indent: int = 2) -> str:
@@ -189,7 +203,7 @@ def shell_lines(command: str, *, indent: int = 2) -> str:
     return "\n".join([*lines, current])
 
 
-def print_json(value: Any) -> None:
+def print_json(value: Any, *, indent: int | None = 2) -> None:
     # JSON has no NaN and Infinity, which a user's file may contain.
     finite = json.loads(json.dumps(value, default=str), parse_constant=str)
-    echo(json.dumps(finite, indent=2))
+    click.echo(printable(json.dumps(finite, indent=indent)))

@@ -24,6 +24,16 @@ def test_sentence_on_standard_output_fits_into_the_width(tmp_path: Path) -> None
     assert ended.stdout.splitlines() == ["The embedded AWS is not running. Start it with: trn local", "start"]
 
 
+def test_commands_under_trn_local_have_its_prefix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "`trn init`" in run("plan").output
+    monkeypatch.setenv("TRN_LOCAL_PREFIX", "trn local --")
+    failed = run("plan")
+    assert "`trn local -- trn init`" in failed.output
+    assert "`trn init`" not in failed.output
+    assert "trn local --" not in run("plan", "--json").stdout
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

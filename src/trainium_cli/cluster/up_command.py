@@ -25,7 +25,7 @@ from trainium_cli.jobs.job_options import JOB_FILE, keys_as_given, packed_source
 from trainium_cli.jobs.job_report import report_source
 from trainium_cli.jobs.job_submission import submit_and_follow
 from trainium_cli.plan.plan_report import pilot_end_text
-from trainium_cli.setup.init_command import new_plan, say_the_price, write_project
+from trainium_cli.setup.init_command import new_plan, write_project
 from trainium_cli.terminal import console, echo, pairs, say
 from trainium_cli.waiting import waiting
 from trainium_core.assess.assessment import assess
@@ -147,8 +147,6 @@ def _write_plan(invocation: Invocation, answers: Mapping[str, str | None], *, pr
         raise click.UsageError("cdk.json is that of another app: it has no trn: settings. Use another folder.")
     settings, plan = new_plan(folder, {"capacity": None, "reservation_id": None, **answers}, prompts=prompts)
     say(f"Written: {', '.join(write_project(folder, settings))}. The cluster is named {plan.cluster_name}.")
-    if not prompts:
-        say_the_price(plan)
 
 
 def _check(invocation: Invocation, plan: Plan, work: _Work) -> None:

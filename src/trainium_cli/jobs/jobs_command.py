@@ -1,6 +1,5 @@
 """`trn jobs`: lists the jobs of a cluster, or shows one with the time of each phase."""
 
-import json
 from pathlib import Path
 
 import click
@@ -11,7 +10,7 @@ from trainium_cli.jobs.job_engines import engine_options, read_engines
 from trainium_cli.jobs.job_files import fetch_outputs
 from trainium_cli.jobs.job_following import show_reason
 from trainium_cli.jobs.job_report import job_record, jobs_table, show_state, state_as_json
-from trainium_cli.terminal import console, echo, print_json, say
+from trainium_cli.terminal import console, print_json, say
 from trainium_cli.waiting import waiting
 
 
@@ -65,7 +64,7 @@ def jobs(
         hourly = engine.hourly(state)
     if record:
         for line in job_record(state, hourly):
-            echo(json.dumps(line))
+            print_json(line, indent=None)
     elif invocation.as_json:
         print_json({"engine": engine.key, **state_as_json(state, job_record(state, hourly))})
     else:

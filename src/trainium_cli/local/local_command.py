@@ -14,7 +14,7 @@ from rich.text import Text
 from trainium_cli.layout import Pairs
 from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.mistakes import mistake
-from trainium_cli.terminal import console, echo, say
+from trainium_cli.terminal import LOCAL_PREFIX, console, echo, say
 from trainium_local import DEFAULT_PORT, DEFAULT_REGION
 
 if TYPE_CHECKING:
@@ -223,6 +223,7 @@ def run_command(command: tuple[str, ...]) -> None:
         echo(f"The embedded AWS was not running: started at {health.endpoint}. `trn local stop` ends it.", err=True)
     try:
         environment = safe_environment(os.environ, started.connection, tools=tool_folders())
+        environment[LOCAL_PREFIX] = "trn local --"
     except NotTheEmbeddedAwsError as error:
         raise click.ClickException(str(error)) from error
     # Only this program is from node_modules, whose other programs could replace those of the system.

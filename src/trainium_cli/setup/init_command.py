@@ -111,7 +111,7 @@ def init(folder: Path, yes: bool, evidence: bool, purpose: str | None, **options
     if not prompts and not yes and not (options["instance_type"] and options["region"]):
         raise click.UsageError("not a terminal: pass --type and --region, or --yes for the proposed values")
     settings, plan = new_plan(folder, options, purpose, prompts=prompts)
-    say_the_price(plan)
+    _say_the_price(plan)
     if prompts and not click.confirm(question(f"\nWrite this to {folder.resolve()}?"), default=True):
         say("Nothing was written.")
         return ExitCode.NOT_READY
@@ -227,7 +227,7 @@ def _settings(answers: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in answers.items() if (key, value) not in _NO_VALUE}
 
 
-def say_the_price(plan: Plan) -> None:
+def _say_the_price(plan: Plan) -> None:
     """Show what a new plan costs, when it ends, and whether AWS supports training with its image."""
     estimated = estimate(plan, aws=None)
     end = "The nodes run until you terminate them."
