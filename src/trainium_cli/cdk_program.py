@@ -12,6 +12,7 @@ from trainium_cli.cdk_events import cdk_event, run_cdk
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_core.facts import facts
+from trainium_runtime.naming import FLEET_READINESS
 
 _LAST_LINES = 30  # lines of output to show if no stack event explains a failure
 _SECONDS = 10
@@ -106,5 +107,7 @@ def _report(reporter: ProgressReporter, line: str) -> None:
         return
     if event.failed:
         reporter.report("failed", event.what, ended=True)
+    elif event.kind == FLEET_READINESS and event.verb == "create":
+        reporter.report("nodes", f"{event.counted}; the nodes start and test themselves, `trn status` shows them")
     else:
         reporter.report("resources", f"{event.counted}; {event.verb} {event.kind} {event.what}")

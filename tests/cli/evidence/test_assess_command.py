@@ -19,6 +19,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_what_trn_writes_into_a_folder_has_no_findings(tmp_path: Path) -> None:
+    assert run("init", str(tmp_path), "--yes").exit_code == ExitCode.OK
+    (tmp_path / "cdk.out").mkdir()
+    (tmp_path / "cdk.out" / "asset.0a1b.sh").write_text("nvidia-smi\n")
+    (tmp_path / "trn-results" / "job-1" / "outputs").mkdir(parents=True)
+    (tmp_path / "trn-results" / "job-1" / "outputs" / "start.sh").write_text("nvidia-smi\n")
+    document = json.loads(run("assess", str(tmp_path), "--format", "json").output)
+    assert document["findings"] == []
+    assert document["unknown_libraries"] == {}
+
+
 @pytest.mark.parametrize(
     ("source", "options", "code"),
     [
