@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.running import GOOD, run, run_program
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.terminal import echo
+from trainium_cli.terminal import console, echo, pairs, print_json
 
 
 @pytest.mark.parametrize("columns", ["60", "80", "200"])
@@ -24,14 +24,16 @@ def test_sentence_on_standard_output_fits_into_the_width(tmp_path: Path) -> None
     assert ended.stdout.splitlines() == ["The embedded AWS is not running. Start it with: trn local", "start"]
 
 
-def test_commands_under_trn_local_have_its_prefix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert "`trn init`" in run("plan").output
+def test_commands_under_trn_local_have_its_prefix(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "\n`trn support` writes" in run("explain", "a text of no entry").stderr
     monkeypatch.setenv("TRN_LOCAL_PREFIX", "trn local --")
-    failed = run("plan")
-    assert "`trn local -- trn init`" in failed.output
-    assert "`trn init`" not in failed.output
-    assert "trn local --" not in run("plan", "--json").stdout
+    assert "\n`trn local -- trn support` writes" in run("explain", "a text of no entry").stderr
+    console().print(pairs([("next", "`cdk deploy`, `trn local stop`")]))
+    print_json({"fix": "`cdk deploy`"})
+    shown = "next  `trn local -- cdk deploy`, `trn local stop`"
+    assert capsys.readouterr().out.splitlines() == [shown, "{", '  "fix": "`cdk deploy`"', "}"]
 
 
 @pytest.mark.parametrize(
