@@ -66,6 +66,13 @@ class Invocation:
         return plan_from_file(self.cdk_json, self.overrides, ignoring=ignoring)
 
     @property
+    def bootstrap_qualifier(self) -> str:
+        """The qualifier of `cdk bootstrap` in -c or cdk.json. Raises PlanError."""
+        from trainium_core.plan.context import bootstrap_qualifier
+
+        return bootstrap_qualifier(self.cdk_json, self.overrides)
+
+    @property
     def has_plan(self) -> bool:
         """Whether -c or cdk.json contains mistakes, or settings other than those that only select a cluster."""
         from trainium_core.plan.context import settings_given

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from trainium_core.facts import facts
+
 STACK_NAME = "TrnClusterStack"
 """The ID of the cluster's stack in the app, and the CloudFormation name of the default cluster's stack."""
 
@@ -29,6 +31,9 @@ SET_ASLEEP_FUNCTION = "TrainiumCdkSetAsleep"
 
 BOOTSTRAP_STACK_NAME = "CDKToolkit"
 """The stack that `cdk bootstrap` creates."""
+
+DEFAULT_QUALIFIER: str = facts()["bootstrap"]["qualifier"]
+"""The part of the names of bootstrap resources that `cdk bootstrap --qualifier` changes."""
 
 SESSION_SERVICES = ("ssm", "ssmmessages")
 """The services whose endpoints Session Manager needs (Systems Manager documentation, VPC endpoints)."""

@@ -1,7 +1,8 @@
 """Translates errors of boto3: UnavailableError for calls that read, RequestRefusedError for calls that change."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -21,6 +22,7 @@ from botocore.parsers import ResponseParserError
 
 from trainium_runtime.errors import (
     ASK_ORGANIZATION,
+    REACH_AWS,
     SIGN_IN_OR_ENABLE,
     TRUST_CERTIFICATE,
     DeniedError,
@@ -30,8 +32,7 @@ from trainium_runtime.errors import (
     UnavailableError,
 )
 
-DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403")
-"""403 is the code of a HEAD request, whose response has no body."""
+DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 
 WITHOUT_CREDENTIALS = (
     CredentialRetrievalError,
@@ -54,6 +55,8 @@ _REJECTED = (
     "UnrecognizedClientException",
 )
 """Error codes both for invalid keys and for a region that is not enabled."""
+
+_FORBIDDEN = 403
 
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired")
 
@@ -95,8 +98,13 @@ def write_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[
 
 
 def error_code(error: BaseException | None) -> str:
-    """AWS's code for an error, such as AccessDenied; empty without a response."""
-    return error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
+    """AWS's code for an error, such as AccessDenied, or the status of a response without one; empty if unknown."""
+    return str(_error_fields(error).get("Code", "")) if isinstance(error, ClientError) else ""
+
+
+def _error_fields(error: ClientError) -> Mapping[str, Any]:
+    """The error in a response; empty if the response is a page that botocore parsed as XML."""
+    return error.response.get("Error", {})
 
 
 def _first_line(error: Exception) -> str:
@@ -106,9 +114,7 @@ def _first_line(error: Exception) -> str:
 def _matches(error: Exception, fragments: tuple[str, ...]) -> bool:
     if not isinstance(error, ClientError):
         return False
-    return any(
-        fragment in f"{error_code(error)} {error.response['Error'].get('Message', '')}" for fragment in fragments
-    )
+    return any(fragment in f"{error_code(error)} {_error_fields(error).get('Message', '')}" for fragment in fragments)
 
 
 def _unavailable(error: Exception, permission: str, *, denied: str) -> UnavailableError:
@@ -120,10 +126,13 @@ def _unavailable(error: Exception, permission: str, *, denied: str) -> Unavailab
         endpoint = error.kwargs.get("endpoint_url", "AWS")
         return OfflineError(f"the TLS certificate of {endpoint} is not trusted", remedy=TRUST_CERTIFICATE)
     if isinstance(error, ResponseParserError):  # such as a proxy's page in place of a response
-        return UnavailableError(f"the response to {permission} is not from AWS: {str(error).splitlines()[0]}")
+        reason = f"the response to {permission} is not from AWS: {str(error).splitlines()[0]}"
+        return UnavailableError(reason, remedy=REACH_AWS)
     if not isinstance(error, ClientError):
         return UnavailableError(str(error))
-    code, message = error_code(error), error.response["Error"].get("Message", "")
+    code, message = error_code(error), _error_fields(error).get("Message", "")
+    if not code or code.isdecimal():
+        return _without_code(error, permission, denied=denied)
     if code in _EXPIRED:
         return NotSignedInError("the credentials have expired")
     if code in DENIED:
@@ -135,3 +144,18 @@ def _unavailable(error: Exception, permission: str, *, denied: str) -> Unavailab
         hint = "the credentials are not valid, or this region is not enabled in the account"
         return UnavailableError(f"AWS answered {code}: {message.rstrip('.')}; {hint}", remedy=SIGN_IN_OR_ENABLE)
     return UnavailableError(f"AWS answered {code}: {message}")
+
+
+def _without_code(error: ClientError, permission: str, *, denied: str) -> UnavailableError:
+    """The error for a response that has only a status: S3 answers HEAD requests so, and proxies answer any request."""
+    metadata = error.response.get("ResponseMetadata", {})
+    status = metadata.get("HTTPStatusCode", error_code(error))
+    is_aws = any(name.lower().startswith("x-amz") for name in metadata.get("HTTPHeaders", {}))
+    if is_aws and status == _FORBIDDEN:
+        return DeniedError(f"{denied}: the permission {permission} is missing, or a policy denies it (status {status})")
+    if is_aws:
+        return UnavailableError(f"AWS answered {permission} with status {status}")
+    return UnavailableError(
+        f"the response to {permission} has status {status} and no error code of AWS: it may be from a proxy",
+        remedy=REACH_AWS,
+    )

@@ -29,7 +29,7 @@ IMAGE = Image(
     root_device_name="/dev/sda1",
     root_volume_gib=100,
 )
-VERSION_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
+VERSION_PARAMETER = "/cdk-bootstrap/{}/version"
 
 
 @dataclass(kw_only=True)
@@ -48,6 +48,7 @@ class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, Fak
     found_image: Image | None = IMAGE
     other_images: Mapping[str, Image] = field(default_factory=dict[str, Image])
     bootstrap_version: str | None = "21"
+    qualifier: str = "hnb659fds"
     contents: dict[str, StackContents] = field(default_factory=dict[str, StackContents])
     volume_key: str | None = None
     group: PlacementGroup | None = None
@@ -79,8 +80,11 @@ class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, Fak
         assert name.startswith("/")
         if name.startswith(SERVICES):
             return self.service_of_the_region(name)
-        self._check_available("version" if name == VERSION_PARAMETER else "parameter")
-        return self.bootstrap_version if name == VERSION_PARAMETER else self.parameter_value
+        if name.startswith("/cdk-bootstrap/"):
+            self._check_available("version")
+            return self.bootstrap_version if name == VERSION_PARAMETER.format(self.qualifier) else None
+        self._check_available("parameter")
+        return self.parameter_value
 
     def image(self, image_id: str) -> Image | None:
         assert image_id.startswith("ami-")

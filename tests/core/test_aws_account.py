@@ -1,12 +1,13 @@
 """Calls about an account: against moto where it answers as AWS does, otherwise against botocore's Stubber."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import boto3
 import pytest
+from botocore.awsrequest import AWSResponse
 from botocore.exceptions import SSLError
 from moto import mock_aws
 from moto.core import DEFAULT_ACCOUNT_ID
@@ -15,7 +16,7 @@ from moto.ec2.models import ec2_backends
 from tests.core.aws_stubs import REGION, stubbed
 from trainium_core.aws.account import AwsAccount
 from trainium_core.stacks.deployed_stack import DeployedStack, StackContents, StackNetwork
-from trainium_runtime.errors import DeniedError, OfflineError
+from trainium_runtime.errors import DeniedError, OfflineError, UnavailableError
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
@@ -52,6 +53,53 @@ def test_certificate_of_a_proxy_names_the_settings_that_trust_it() -> None:
         account.identity()
     assert "the TLS certificate of https://sts.us-west-2.amazonaws.com/ is not trusted" in failed.value.reason
     assert all(name in failed.value.remedy for name in ("AWS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"))
+
+
+class Body:
+    """The body of a response that botocore reads."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def stream(self, **_: Any) -> Iterator[bytes]:
+        yield self.content
+
+
+def answered(service: str, call: Callable[[AwsAccount], object], body: str, headers: Mapping[str, str]) -> str:
+    """The message of the error if a request gets this response with status 403."""
+    account = AwsAccount(REGION)
+
+    def answer(**_: Any) -> AWSResponse:
+        return AWSResponse("https://example.com", 403, headers, Body(body.encode()))
+
+    account.client(service).meta.events.register(f"before-send.{service}", answer)
+    with pytest.raises(UnavailableError) as failed:
+        call(account)
+    return str(failed.value)
+
+
+PAGE = "<html><body>Blocked</body></html>"
+READS: Mapping[str, Callable[[AwsAccount], object]] = {
+    "sts": lambda account: account.identity(),
+    "ssm": lambda account: account.parameter("/my/image"),
+    "s3": lambda account: account.storage.bucket_region("data"),
+}
+
+
+@pytest.mark.parametrize("service", READS)
+@pytest.mark.parametrize("body", [PAGE, "<!DOCTYPE html><p>Blocked<br>", "Blocked", ""])
+def test_refusal_of_a_proxy_is_not_called_a_missing_permission(service: str, body: str) -> None:
+    message = answered(service, READS[service], body, {})
+    assert "is missing" not in message
+    assert "HTTPS_PROXY" in message
+
+
+def test_refused_head_request_to_s3_names_what_can_be_the_reason() -> None:
+    """The response to a HEAD request has no body, so the reason is unknown."""
+    message = answered("s3", READS["s3"], "", {"x-amz-request-id": "4442587FB7D0A2F9"})
+    assert message.startswith(
+        "not allowed to read: the permission s3:ListBucket on the bucket data is missing, or a policy denies it (status"
+    )
 
 
 @pytest.mark.parametrize("policy", ["service control policy", "permissions boundary"])

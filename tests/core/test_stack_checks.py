@@ -7,6 +7,7 @@ import pytest
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import finding_of
 from tests.core.plans import from_settings
+from trainium_core.preflight.runner import preflight
 from trainium_core.preflight.stack_checks import check_project
 from trainium_core.stacks.deployed_stack import StackContents, StackNetwork
 
@@ -19,8 +20,19 @@ def test_bootstrap_must_be_new_enough(version: str, outcome: str) -> None:
 
 def test_missing_bootstrap_fails_with_the_command() -> None:
     finding = finding_of("bootstrap", FakeAccount(bootstrap_version=None))
-    assert finding.found.startswith("the parameter /cdk-bootstrap/hnb659fds/version does not exist; if cdk.json sets")
+    assert finding.found.startswith("the parameter /cdk-bootstrap/hnb659fds/version does not exist; if the app has")
     assert finding.fix == "run: cdk bootstrap aws://123456789012/us-west-2"
+
+
+@pytest.mark.parametrize(("version", "outcome"), [(None, "fail"), ("5", "fail"), ("21", "pass")])
+def test_bootstrap_of_another_qualifier_is_checked_instead(version: str | None, outcome: str) -> None:
+    """Its fix does not change the stack of the default qualifier, which other apps use."""
+    account = FakeAccount(bootstrap_version=version, qualifier="mlteam")
+    findings = preflight(from_settings(nodes=2), account, qualifier="mlteam")
+    (finding,) = [finding for finding in findings if finding.check == "bootstrap"]
+    assert finding.outcome == outcome
+    if outcome == "fail":
+        assert "cdk bootstrap --qualifier mlteam --toolkit-stack-name " in finding.fix
 
 
 @pytest.mark.parametrize(

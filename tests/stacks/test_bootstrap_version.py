@@ -4,6 +4,7 @@ import json
 
 from tests.constructs.synth import cluster_template
 from trainium_core.facts import facts
+from trainium_core.naming import DEFAULT_QUALIFIER
 
 
 def test_required_version_equals_that_of_the_manifest() -> None:
@@ -18,4 +19,4 @@ def test_required_version_equals_that_of_the_manifest() -> None:
 
 def test_version_is_read_from_the_parameter_of_the_template() -> None:
     parameter = cluster_template().json["Parameters"]["BootstrapVersion"]
-    assert parameter["Default"] == facts()["bootstrap"]["version_parameter"]
+    assert parameter["Default"] == facts()["bootstrap"]["version_parameter"].format(qualifier=DEFAULT_QUALIFIER)

@@ -100,7 +100,9 @@ def deploy_plan(
         UnavailableError: AWS could not be read.
     """
     with waiting(f"Asking AWS in {plan.region} ..."):
-        findings = preflight(plan, AwsAccount(plan.region), suppressed=suppressed)
+        findings = preflight(
+            plan, AwsAccount(plan.region), suppressed=suppressed, qualifier=invocation.bootstrap_qualifier
+        )
     refuse_without_access(findings)
     bootstrap = _bootstrap_arguments(findings) if bootstraps else ()
     if bootstrap:

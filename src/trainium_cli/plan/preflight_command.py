@@ -78,7 +78,9 @@ def preflight(
     plan = invocation.plan()
     more = {"permissions": partial(check_permissions, principal=principal, role=must)} if principal else {}
     with waiting(f"Asking AWS in {plan.region} ..."):
-        findings = run_preflight(plan, AwsAccount(plan.region), suppressed=suppressed, more=more)
+        findings = run_preflight(
+            plan, AwsAccount(plan.region), suppressed=suppressed, more=more, qualifier=invocation.bootstrap_qualifier
+        )
     if invocation.as_json:
         print_json(findings_as_json(findings))
     else:

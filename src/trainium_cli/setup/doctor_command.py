@@ -22,6 +22,7 @@ from trainium_cli.waiting import waiting
 from trainium_core.aws.account import AwsAccount
 from trainium_core.facts import facts
 from trainium_core.preflight.stack_checks import toolkit_bootstrap
+from trainium_core.problems import PlanError
 from trainium_runtime.errors import OfflineError, UnavailableError
 
 _FIX = "run `trn doctor --fix`"
@@ -62,7 +63,7 @@ def doctor(invocation: Invocation, fix: bool) -> ExitCode:
         install_missing_tools(folder)
     diagnoses = [*_machine(folder)]
     with waiting("Asking AWS for the account ..."):
-        diagnoses += _account(configured_region(invocation))
+        diagnoses += _account(configured_region(invocation), invocation)
     outcomes = {diagnosis.outcome for diagnosis in diagnoses}
     if invocation.as_json:
         print_json([asdict(diagnosis) for diagnosis in diagnoses])
@@ -120,7 +121,7 @@ def _cdk_cli(place: str) -> Diagnosis:
     return Diagnosis(what="CDK CLI", outcome="warn" if is_older else "pass", found=f"{version}, {place}", fix=fix)
 
 
-def _account(region: str) -> Iterator[Diagnosis]:
+def _account(region: str, invocation: Invocation) -> Iterator[Diagnosis]:
     account = AwsAccount(region)
     try:
         identity = account.identity()
@@ -132,8 +133,8 @@ def _account(region: str) -> Iterator[Diagnosis]:
     elsewhere = f", answered by {identity.endpoint}, not by AWS" if identity.endpoint else ""
     yield Diagnosis(what="credentials", outcome="pass", found=f"account {identity.account}, {identity.arn}{elsewhere}")
     try:
-        bootstrap = toolkit_bootstrap(region, account)
-    except UnavailableError as error:
+        bootstrap = toolkit_bootstrap(region, account, invocation.bootstrap_qualifier)
+    except (PlanError, UnavailableError) as error:
         yield Diagnosis(what="bootstrap", outcome="unknown", found=str(error))
         return
     yield Diagnosis(

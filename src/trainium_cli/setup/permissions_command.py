@@ -8,7 +8,6 @@ import click
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.terminal import console, echo, print_json
 from trainium_core.permissions.roles import CLOUDFORMATION, commands, policies, role_scope, roles
-from trainium_core.plan.context import bootstrap_qualifier
 
 _MEANINGS = {
     "read-only": "Reads only",
@@ -33,8 +32,7 @@ def permissions(invocation: Invocation, role: str | None, account: str) -> None:
     """
     if not re.fullmatch(r"[0-9]{12}|\*", account):
         raise click.UsageError(f"--account: got {account!r}; allowed: 12 digits, or * for any account")
-    qualifier = bootstrap_qualifier(invocation.cdk_json, invocation.overrides)
-    scope = role_scope(invocation.plan(), account=account, qualifier=qualifier)
+    scope = role_scope(invocation.plan(), account=account, qualifier=invocation.bootstrap_qualifier)
     chosen = [role] if role else list(roles())
     documents = {name: [dict(policy) for policy in policies(name, scope)] for name in chosen}
     if invocation.as_json:

@@ -104,7 +104,13 @@ def _parts(invocation: Invocation, given_stack: str | None, *, include_logs: boo
     stacks = list(dict.fromkeys([stack, *(plan.stack_names[key] for key in plan.stacks if key != EC2.key)]))
     nodes, history = AwsNodes(plan.region), AwsSupport(plan.region)
     yield from account_parts(
-        plan, stacks, account=AwsAccount(plan.region), nodes=nodes, history=history, node_stack=stack
+        plan,
+        stacks,
+        account=AwsAccount(plan.region),
+        qualifier=invocation.bootstrap_qualifier,
+        nodes=nodes,
+        history=history,
+        node_stack=stack,
     )
     yield Part(name="jobs.json", gather=lambda: _jobs(invocation, plan, stack))
     yield Part(name="audit.json", gather=lambda: _audit(invocation, plan, stacks))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from trainium_core.facts import DATA, facts
-from trainium_core.naming import CACHE_PREFIX
+from trainium_core.facts import DATA
+from trainium_core.naming import CACHE_PREFIX, DEFAULT_QUALIFIER
 from trainium_core.plan import Plan
 
 _ANY_TYPE = "*"
@@ -48,8 +48,6 @@ def action(name: str) -> Action:
         any_type=_ANY_TYPE in optional,
     )
 
-
-DEFAULT_QUALIFIER: str = facts()["bootstrap"]["qualifier"]
 
 CLOUDFORMATION = "cloudformation"
 """The role that CloudFormation assumes; people do not use it."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from trainium_core.facts import facts
+from trainium_core.naming import DEFAULT_QUALIFIER
 from trainium_core.plan import Plan
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.problems import OVERRIDE, SETTING_PREFIX, WHOLE_FILE, PlanError, Problem, nearest
@@ -82,7 +82,7 @@ def bootstrap_qualifier(cdk_json: Path | None, overrides: Sequence[str]) -> str:
     """
     file = cdk_json or Path(_PROJECT_FILE)
     context = _overridden(_file_context(file) if cdk_json or file.exists() else {}, overrides)
-    return str(context.get("@aws-cdk/core:bootstrapQualifier") or facts()["bootstrap"]["qualifier"])
+    return str(context.get("@aws-cdk/core:bootstrapQualifier") or DEFAULT_QUALIFIER)
 
 
 def _overridden(context: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:

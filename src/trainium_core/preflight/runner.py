@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from trainium_core.aws.account import AwsAccount
 from trainium_core.engines.registry import ENGINES, engines_with_check
+from trainium_core.naming import DEFAULT_QUALIFIER
 from trainium_core.plan import Plan
 from trainium_core.preflight.budget_check import check_budget
 from trainium_core.preflight.cache_check import check_cache
@@ -52,7 +54,12 @@ _SUPPRESSED = CheckResult(outcome="unknown", found="not checked: suppressed")
 
 
 def preflight(
-    plan: Plan, account: AwsAccount, *, suppressed: Collection[str] = (), more: Mapping[str, Check] = _NO_MORE
+    plan: Plan,
+    account: AwsAccount,
+    *,
+    suppressed: Collection[str] = (),
+    more: Mapping[str, Check] = _NO_MORE,
+    qualifier: str = DEFAULT_QUALIFIER,
 ) -> tuple[Finding, ...]:
     """Run the checks of a plan.
 
@@ -61,11 +68,12 @@ def preflight(
         account: The account and region to check.
         suppressed: Checks that do not run; their findings say so.
         more: Additional checks by name.
+        qualifier: The qualifier of `cdk bootstrap` that the app uses.
 
     Returns:
         The findings of the checks that apply to the plan or are suppressed, in the order of the checks.
     """
-    checks = {**CHECKS, **more}
+    checks = {**CHECKS, "bootstrap": partial(check_bootstrap, qualifier=qualifier), **more}
     names = [name for name in dict.fromkeys((*_STARTED_FIRST, *checks)) if name not in suppressed]
     with ThreadPoolExecutor(max(1, len(names))) as threads:
         running = {name: threads.submit(_run_check, name, checks[name], plan, account) for name in names}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from trainium_core.aws.account import AwsAccount
 from trainium_core.facts import facts
-from trainium_core.naming import CONSTRUCT_IDS
+from trainium_core.naming import BOOTSTRAP_STACK_NAME, CONSTRUCT_IDS, DEFAULT_QUALIFIER
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_result
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES, DeployedStack, StackNetwork
@@ -25,30 +25,44 @@ _REPAIRS: Mapping[str, str] = {
 """The advice for states in which a stack cannot be updated; _stack_result() has the advice for other states."""
 
 
-def check_bootstrap(plan: Plan, account: AwsAccount) -> CheckResult:
+def check_bootstrap(plan: Plan, account: AwsAccount, *, qualifier: str = DEFAULT_QUALIFIER) -> CheckResult:
     """Whether the account and region are bootstrapped for the CDK, in a version that the stacks accept."""
-    result = toolkit_bootstrap(plan.region, account)
-    if result.outcome != "fail":
+    result = toolkit_bootstrap(plan.region, account, qualifier)
+    if result.outcome != "fail" or qualifier != DEFAULT_QUALIFIER:
         return result
-    hint = "if cdk.json sets @aws-cdk/core:bootstrapQualifier, pass --suppress bootstrap"
+    hint = "if the app has another qualifier, set @aws-cdk/core:bootstrapQualifier in cdk.json"
     return replace(result, found=f"{result.found}; {hint}")  # `trn deploy` runs the command in `fix`
 
 
-def toolkit_bootstrap(region: str, account: AwsAccount) -> CheckResult:
+def toolkit_bootstrap(region: str, account: AwsAccount, qualifier: str) -> CheckResult:
     """Check the version that `cdk bootstrap` stored in a parameter, which does not depend on the stack's name."""
     bootstrap = facts()["bootstrap"]
-    version = account.parameter(bootstrap["version_parameter"])
+    parameter = bootstrap["version_parameter"].format(qualifier=qualifier)
+    version = account.parameter(parameter)
     needed = f"version {bootstrap['version']} or newer"
     if version is not None and not version.isdecimal():
-        found = f"{bootstrap['version_parameter']} is {version!r}, which is not a version"
+        found = f"{parameter} is {version!r}, which is not a version"
         return CheckResult(outcome="unknown", found=found, needed=needed)
     if version is not None and int(version) >= bootstrap["version"]:
-        return CheckResult(outcome="pass", found=f"bootstrapped, version {version}", needed=needed)
-    fix = f"run: cdk bootstrap aws://{account.identity().account}/{region}"
+        of = "" if qualifier == DEFAULT_QUALIFIER else f" with the qualifier {qualifier}"
+        return CheckResult(outcome="pass", found=f"bootstrapped{of}, version {version}", needed=needed)
+    fix = _bootstrap_advice(f"aws://{account.identity().account}/{region}", qualifier, exists=version is not None)
     if version is not None:
         return CheckResult(outcome="fail", found=f"the bootstrap has version {version}", needed=needed, fix=fix)
-    found = f"the parameter {bootstrap['version_parameter']} does not exist"
-    return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
+    return CheckResult(outcome="fail", found=f"the parameter {parameter} does not exist", needed=needed, fix=fix)
+
+
+def _bootstrap_advice(environment: str, qualifier: str, *, exists: bool) -> str:
+    """The command to run. For another qualifier, it is no command that `trn deploy` runs.
+
+    Its stack may have any name, and its execution role other policies. In the stack of the default qualifier, the
+    command would replace the roles and the bucket of all other apps.
+    """
+    if qualifier == DEFAULT_QUALIFIER:
+        return f"run: cdk bootstrap {environment}"
+    stack = "NAME" if exists else f"{BOOTSTRAP_STACK_NAME}-{qualifier}"
+    subject = "update its stack" if exists else "create it in a separate stack, with the policies of your choice"
+    return f"{subject}: cdk bootstrap --qualifier {qualifier} --toolkit-stack-name {stack} {environment}"
 
 
 def check_stack(plan: Plan, account: AwsAccount) -> CheckResult:

@@ -44,7 +44,14 @@ def problems_part(error: PlanError) -> Part:
 
 
 def account_parts(
-    plan: Plan, stacks: Sequence[str], *, account: AwsAccount, nodes: AwsNodes, history: AwsSupport, node_stack: str
+    plan: Plan,
+    stacks: Sequence[str],
+    *,
+    account: AwsAccount,
+    qualifier: str,
+    nodes: AwsNodes,
+    history: AwsSupport,
+    node_stack: str,
 ) -> list[Part]:
     """Structured records of the account.
 
@@ -52,6 +59,7 @@ def account_parts(
         plan: The plan.
         stacks: Names of the stacks whose events are included.
         account: The account, for the preflight.
+        qualifier: The qualifier of `cdk bootstrap`.
         nodes: Reads the nodes.
         history: Reads events and scaling activities.
         node_stack: Name of the stack of the nodes.
@@ -65,7 +73,7 @@ def account_parts(
         return as_json({**report_as_json(found), "members": [asdict(member) for member in found.membership.members]})
 
     def findings() -> str:
-        found = preflight(plan, account)
+        found = preflight(plan, account, qualifier=qualifier)
         return as_json({"verdict": verdict(found), "findings": [*map(asdict, found)]})
 
     return [

@@ -319,6 +319,18 @@ def test_missing_bootstrap_alone_is_a_part_of_the_one_question(
     assert all(line.startswith("bootstrap aws://123456789012/us-west-2 --app ") for line in called)
 
 
+def test_missing_bootstrap_of_another_qualifier_is_left_to_its_owner(
+    cdk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the stack CDKToolkit, `cdk bootstrap` would replace the roles of all other apps."""
+    monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount(bootstrap_version="21"))
+    monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
+    ended = deploy("-c", "@aws-cdk/core:bootstrapQualifier=mlteam", typed="y\n")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "/cdk-bootstrap/mlteam/version does not exist" in " ".join(ended.stdout.split())
+    assert not cdk.exists()
+
+
 def test_interrupted_bootstrap_says_that_it_may_continue(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def progress(run: CdkRun, *, original: Callable[[CdkRun], int] = CdkRun.with_progress) -> int:
         if original(run) == 0 and cdk.read_text().splitlines()[-1].startswith("bootstrap"):

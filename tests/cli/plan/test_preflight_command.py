@@ -50,6 +50,13 @@ def test_last_line_and_exit_code_match_the_verdict(
 EXECUTION_ROLE = "arn:aws:iam::123456789012:role/cdk-hnb659fds-cfn-exec-role-123456789012-us-west-2"
 
 
+def test_bootstrap_has_the_qualifier_of_the_app(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ("-c", "@aws-cdk/core:bootstrapQualifier=mlteam", "--json")
+    ended = invoke(monkeypatch, FakeAccount(), *options)
+    (finding,) = [one for one in json.loads(ended.stdout)["findings"] if one["check"] == "bootstrap"]
+    assert finding["found"] == "the parameter /cdk-bootstrap/mlteam/version does not exist"
+
+
 def test_must_without_role_is_refused() -> None:
     ended = run("preflight", *GOOD, "--must", "read-only")
     assert ended.exit_code == ExitCode.BAD_INPUT

@@ -31,8 +31,8 @@ class FakeAccount:
     unavailable: UnavailableError | None = None
     bootstrap: str | None = None
 
-    def parameter(self, _name: str) -> str | None:
-        return self.bootstrap
+    def parameter(self, name: str) -> str | None:
+        return "21" if name == "/cdk-bootstrap/mlteam/version" else self.bootstrap
 
     def identity(self) -> Identity:
         if self.unavailable:
@@ -40,14 +40,16 @@ class FakeAccount:
         return Identity(account="123456789012", arn="arn:aws:iam::123456789012:user/someone")
 
 
-def diagnosed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, account: FakeAccount) -> dict[str, dict[str, str]]:
+def diagnosed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, account: FakeAccount, *options: str
+) -> dict[str, dict[str, str]]:
     def account_in(_region: str) -> FakeAccount:
         return account
 
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     monkeypatch.setattr(doctor_command, "AwsAccount", account_in)
-    ended = run("doctor", *GOOD, "--json")
+    ended = run("doctor", *GOOD, *options, "--json")
     assert ended.exit_code == ExitCode.NOT_READY
     return {one["what"]: one for one in json.loads(ended.stdout)}
 
@@ -65,6 +67,15 @@ def test_missing_programs_are_named_with_a_fix(monkeypatch: pytest.MonkeyPatch, 
         "bootstrap": "fail",
     }
     assert found["bootstrap"]["fix"] == "run: cdk bootstrap aws://123456789012/us-west-2"
+
+
+def test_bootstrap_has_the_qualifier_of_the_app(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    options = ("-c", "@aws-cdk/core:bootstrapQualifier=mlteam")
+    found = diagnosed(monkeypatch, tmp_path, FakeAccount(), *options)["bootstrap"]
+    assert (found["outcome"], found["found"]) == (
+        "pass",
+        "us-west-2: bootstrapped with the qualifier mlteam, version 21",
+    )
 
 
 def test_region_option_takes_precedence_over_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,7 +94,8 @@ LOGS = {
 
 @pytest.mark.usefixtures("account")
 def test_archive_contains_structured_records_and_no_logs() -> None:
-    ended = run("support", *GOOD, "-c", "trn:setup_script=setup.sh")
+    qualifier = ("-c", "@aws-cdk/core:bootstrapQualifier=mlteam")
+    ended = run("support", *GOOD, *qualifier, "-c", "trn:setup_script=setup.sh")
     assert ended.exit_code == ExitCode.OK, ended.output
     found = files()
     assert set(found) == RECORDS
@@ -102,6 +103,7 @@ def test_archive_contains_structured_records_and_no_logs() -> None:
     settings = json.loads(found["settings.json"])
     assert settings["instance_type"] == "trn1.32xlarge"
     assert settings["setup_script"].startswith(f"{len(SCRIPT)} bytes, SHA-256 ")
+    assert "/cdk-bootstrap/mlteam/version" in found["preflight.json"]
     assert "15 of 16 Neuron devices (missing: device 7)" in found["nodes.json"]
     assert "trainium-cdk " in found["versions.txt"]
 

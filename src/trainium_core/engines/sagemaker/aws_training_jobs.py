@@ -13,7 +13,7 @@ from trainium_core.jobs.aws_transfers import download_object
 from trainium_core.jobs.engine import StartUnknownError
 from trainium_core.jobs.follow import LogLine
 from trainium_core.jobs.progress import JobState
-from trainium_runtime.aws_errors import DENIED, error_code, read_errors, write_errors
+from trainium_runtime.aws_errors import error_code, read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients, is_aws
 from trainium_runtime.errors import ABSENT_OBJECT, RequestRefusedError, UnavailableError
 from trainium_wire.node_record import StoredRecord
@@ -108,7 +108,7 @@ class TrainingJobs(AwsService):
 
     def _is_there(self, bucket: str, key: str, size: int) -> bool:
         # Without s3:ListBucket, S3 returns 403 for a missing object. The error of the upload is clearer.
-        with write_errors("s3:GetObject", absent=(*ABSENT_OBJECT, *DENIED)):
+        with write_errors("s3:GetObject", absent=(*ABSENT_OBJECT, "403")):
             return self.client("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] == size
         return False
 
