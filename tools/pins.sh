@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# make pins: resolves the ranges of requirements/*.in, pyproject.toml and package.json into exact versions in
-# requirements.txt, requirements/*.txt and package-lock.json; only requirements/node.txt is written by hand. A version
-# stays while its range allows it. `tools/pins.sh --upgrade` chooses the versions of all Python packages again.
+# make pins: resolves the ranges of requirements/*.in, pyproject.toml and package.json into exact versions with hashes in
+# requirements.txt, requirements/*.txt and package-lock.json. A version stays while its range allows it. `tools/pins.sh --upgrade` chooses the versions of all Python packages again.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh
@@ -17,12 +16,16 @@ pin() {
     fail "$name: $2 could not be resolved, see above"
 }
 
-pin requirements.txt requirements/dev.in --universal
-pin requirements/lowest.txt pyproject.toml --universal --extra cli --resolution lowest-direct
-pin requirements/checkov.txt requirements/checkov.in --universal
-pin requirements/mutants.txt requirements/mutants.in --universal --python-version 3.11
-pin requirements/docs.txt requirements/docs.in --universal --python-version 3.11
-# The pins are those for Windows, where PyTorch is built for CPUs only: those for Linux would include CUDA.
+hashed=(--universal --generate-hashes)
+# pip accepts no folder beside hashes: tools/setup.sh installs this package.
+pin requirements.txt requirements/dev.in "${hashed[@]}" --no-emit-package trainium-cdk
+pin requirements/lowest.txt pyproject.toml "${hashed[@]}" --extra cli --resolution lowest-direct
+pin requirements/node.txt requirements/node.in "${hashed[@]}"
+pin requirements/checkov.txt requirements/checkov.in "${hashed[@]}"
+pin requirements/mutants.txt requirements/mutants.in "${hashed[@]}" --python-version 3.11
+pin requirements/docs.txt requirements/docs.in "${hashed[@]}" --python-version 3.11
+# The pins are those for Windows, where PyTorch is built for CPUs only: those for Linux would include CUDA. Without
+# hashes, because on Linux a build for CPUs is installed, which is not in the same index.
 pin requirements/torch.txt requirements/torch.in --python-platform windows --python-version 3.11
 step package-lock.json npm install --package-lock-only --loglevel=error ||
   fail "$name: package-lock.json could not be updated, see above"

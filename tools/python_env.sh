@@ -27,12 +27,12 @@ create_env() {
   step "$2 with $("$python" --version)" "$python" -m venv "$2" || fail "$1: $2 could not be created"
 }
 
-# install_requirements COMMAND_NAME DIRECTORY FILE NOTE INPUT...: installs FILE into the environment, and again when FILE
-# or an INPUT has changed.
+# install_requirements COMMAND_NAME DIRECTORY FILE NOTE: installs FILE into the environment, and again when FILE has
+# changed. pip checks the hashes in FILE.
 install_requirements() {
   local stamp inputs
   stamp=$2/.installed-${3##*/}
-  inputs=$(hash_of "$3" "${@:5}")
+  inputs=$(hash_of "$3")
   create_env "$1" "$2"
   if is_current "$stamp" "$inputs"; then
     return

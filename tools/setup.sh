@@ -24,7 +24,20 @@ install_node_tools() {
   echo "$inputs" >"$stamp"
 }
 
-install_requirements "$name" .venv requirements.txt "about a minute" pyproject.toml
+# With the hatchling of requirements.txt, whose hash is checked, and without compiling modules.
+install_package() {
+  local stamp=.venv/.installed-package inputs
+  inputs=$(hash_of pyproject.toml)
+  if is_current "$stamp" "$inputs"; then
+    return
+  fi
+  step "this package into .venv" .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+    --no-deps --no-build-isolation --no-index --editable . || fail "$name: this package could not be installed, see above"
+  echo "$inputs" >"$stamp"
+}
+
+install_requirements "$name" .venv requirements.txt "about a minute"
+install_package
 prepare_node "$name"
 install_node_tools
 # These are then on PATH when .venv is activated.

@@ -291,6 +291,16 @@ def test_operators_delete_tagged_resources_of_the_cluster_only() -> None:
         assert conditions[name] == {"StringEquals": {"aws:ResourceTag/trn:cluster": "mine"}}, name
 
 
+def test_operators_run_commands_only_on_the_login_node_of_the_cluster() -> None:
+    (condition,) = [
+        statement["Condition"]
+        for document in documents("operate", cluster_name="mine")
+        for statement in document["Statement"]
+        if "ssm:SendCommand" in statement["Action"] and any(":instance/" in one for one in statement["Resource"])
+    ]
+    assert condition == {"StringEquals": {"ssm:resourceTag/trn:cluster": "mine", "ssm:resourceTag/Name": "mine-login"}}
+
+
 def test_cloudformation_has_no_iam_permission_on_all_resources() -> None:
     for statement in [each for document in documents("cloudformation") for each in document["Statement"]]:
         if any(name.startswith("iam:") for name in statement["Action"]):

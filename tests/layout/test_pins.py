@@ -1,4 +1,4 @@
-"""Requirements files pin exact versions, those of requirements.txt are installed, and no pin file names a server."""
+"""Requirements files pin versions and hashes, those of requirements.txt are installed, and none names a server."""
 
 import json
 import re
@@ -16,10 +16,15 @@ REQUIREMENTS = [Path("requirements.txt"), *(file for file in files() if file.mat
 LOCKS = [*REQUIREMENTS, Path("package.json"), Path("package-lock.json"), Path(".npmrc")]
 
 
+def entries(file: Path) -> list[list[str]]:
+    """Each pin of a requirements file, with its options."""
+    text = re.sub(r"\\\n|#.*", "", (ROOT / file).read_text())
+    return [re.split(r"\s+(?=--)", line.strip()) for line in text.splitlines() if line.strip()]
+
+
 def pins(file: Path) -> dict[str, str]:
     """Canonical name and version of each pin in a requirements file that applies to this Python and system."""
-    lines = (line.partition("#")[0].strip() for line in (ROOT / file).read_text().splitlines())
-    needs = [Requirement(line) for line in lines if line and line != "-e ."]
+    needs = [Requirement(words[0]) for words in entries(file)]
     chosen = {canonicalize_name(need.name): need for need in needs if need.marker is None or need.marker.evaluate()}
     return {name: str(need.specifier).removeprefix("==") for name, need in chosen.items()}
 
@@ -31,6 +36,13 @@ def node_tools() -> dict[str, str]:
 @pytest.mark.parametrize("file", REQUIREMENTS, ids=str)
 def test_every_requirement_for_this_system_is_an_exact_pin(file: Path) -> None:
     assert [pin for pin in pins(file).items() if not re.fullmatch(r"[\w.]+", pin[1])] == []
+
+
+@pytest.mark.parametrize("file", [file for file in REQUIREMENTS if file.name != "torch.txt"], ids=str)
+def test_every_pin_has_hashes(file: Path) -> None:
+    """PyTorch is installed from an index that has other files of the same versions."""
+    missing = [pin for pin, *options in entries(file) if not any(one.startswith("--hash=sha256:") for one in options)]
+    assert missing == []
 
 
 @pytest.mark.parametrize("file", LOCKS, ids=str)

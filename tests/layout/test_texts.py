@@ -1,4 +1,4 @@
-"""Paths and make targets that documents name exist, and no text depends on one person's machine."""
+"""Paths, tests and make targets that documents name exist, and no text depends on one person's machine."""
 
 import re
 from pathlib import Path
@@ -35,6 +35,12 @@ def paths(text: str) -> set[str]:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_paths_in_documents_exist(document: Path) -> None:
     assert [path for path in paths((ROOT / document).read_text()) if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_test_files_in_documents_exist(document: Path) -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / document).read_text()))
+    assert named - {file.stem for file in files()} == set()
 
 
 def test_readme_names_make_demo_and_make_test() -> None:

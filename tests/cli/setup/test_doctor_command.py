@@ -153,7 +153,7 @@ def put_node(folder: Path, version: str) -> None:
 def test_versions_are_those_of_this_repository() -> None:
     package = json.loads((ROOT / "package.json").read_text())
     assert f"aws-cdk@{package['devDependencies']['aws-cdk']}" == CDK_CLI
-    assert facts()["nodejs"]["wheel"] in (ROOT / "requirements/node.txt").read_text().splitlines()
+    assert facts()["nodejs"]["wheel"] in (ROOT / "requirements/node.in").read_text().splitlines()
     assert [str(major) for major in facts()["nodejs"]["majors"]] == re.findall("[0-9]+", package["engines"]["node"])
 
 
