@@ -69,6 +69,7 @@ def test_advice_matches_the_reason(reason: str, command: str) -> None:
     ("because", "advice"),
     [
         ("with an explicit deny in a service control policy", "AWS organization"),
+        ("with an explicit deny in a service control policy", "@aws-cdk/core:permissionsBoundary"),
         (
             "because no permissions boundary allows the ec2:CreateVpc action",
             "allow the action in that permissions boundary",
