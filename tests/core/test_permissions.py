@@ -237,7 +237,10 @@ def test_qualifier_limits_the_bootstrap_resources_of_every_role() -> None:
     named = {resource for role in roles() for on in allowed_on(role, qualifier="mlteam").values() for resource in on}
     bootstrap = {resource for resource in named if "cdk-" in resource}
     assert bootstrap == {
-        "arn:aws:iam::123456789012:role/cdk-mlteam-*-123456789012-us-west-2",
+        *(
+            f"arn:aws:iam::123456789012:role/cdk-mlteam-{name}-role-123456789012-us-west-2"
+            for name in ("deploy", "file-publishing", "image-publishing", "lookup")
+        ),
         "arn:aws:s3:::cdk-mlteam-assets-123456789012-us-west-2/*",
         "arn:aws:ssm:us-west-2:123456789012:parameter/cdk-bootstrap/mlteam/*",
     }

@@ -34,9 +34,8 @@ class Bucket:
             ]
         }
 
-    def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
-        assert Bucket == "records"
-        self.read.add(Key)
+    def get_object(self, **request: str) -> dict[str, Any]:
+        self.read.add(request["Key"])
         return {"Body": io.BytesIO(b"{}")}
 
 

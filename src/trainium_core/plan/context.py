@@ -13,6 +13,8 @@ from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.problems import OVERRIDE, SETTING_PREFIX, WHOLE_FILE, PlanError, Problem, nearest
 
 _PROJECT_FILE = "cdk.json"
+_QUALIFIER = "@aws-cdk/core:bootstrapQualifier"
+_QUALIFIER_FIX = "set it to the qualifier of `cdk bootstrap --qualifier`"
 
 
 def plan_from_cdk(folder: Path) -> Plan:
@@ -78,11 +80,16 @@ def bootstrap_qualifier(cdk_json: Path | None, overrides: Sequence[str]) -> str:
         overrides: `key=value` overrides as `-c` takes them.
 
     Raises:
-        PlanError: The file is missing or invalid, or an override has no `=` or no name.
+        PlanError: The file is missing or invalid, an override has no `=` or no name, or `cdk bootstrap` refuses the
+            qualifier. In IAM policies, one with a wildcard would select the roles of others.
     """
     file = cdk_json or Path(_PROJECT_FILE)
     context = _overridden(_file_context(file) if cdk_json or file.exists() else {}, overrides)
-    return str(context.get("@aws-cdk/core:bootstrapQualifier") or DEFAULT_QUALIFIER)
+    qualifier = context.get(_QUALIFIER) or DEFAULT_QUALIFIER
+    if not isinstance(qualifier, str) or not re.fullmatch(r"[A-Za-z0-9_-]{1,10}", qualifier):
+        got, allowed = f"{_QUALIFIER}={qualifier}", "1 to 10 letters, digits, - and _"
+        raise PlanError([Problem(key=WHOLE_FILE, got=got, allowed=allowed, fix=_QUALIFIER_FIX)])
+    return qualifier
 
 
 def _overridden(context: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:

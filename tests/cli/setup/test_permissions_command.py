@@ -3,7 +3,10 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.cli.running import GOOD, run
+from trainium_cli.exit_codes import ExitCode
 from trainium_core.permissions.roles import allowed_actions
 
 
@@ -36,4 +39,12 @@ def test_qualifier_of_the_cdk_limits_the_roles_that_deploy_assumes() -> None:
     documents = shown("deploy", "-c", "@aws-cdk/core:bootstrapQualifier=mlteam")["deploy"]
     statements = [each for document in documents for each in document["Statement"]]
     (assuming,) = [each["Resource"] for each in statements if "sts:AssumeRole" in each["Action"]]
-    assert assuming == ["arn:aws:iam::*:role/cdk-mlteam-*-*-us-west-2"]
+    assert "arn:aws:iam::*:role/cdk-mlteam-deploy-role-*-us-west-2" in assuming
+    assert all(one.startswith("arn:aws:iam::*:role/cdk-mlteam-") for one in assuming)
+
+
+@pytest.mark.parametrize("qualifier", ["*", "ml?", "a b", "elevenchars", "x;id"])
+def test_qualifier_that_selects_other_roles_is_refused(qualifier: str) -> None:
+    ended = run("permissions", "deploy", *GOOD, "-c", f"@aws-cdk/core:bootstrapQualifier={qualifier}")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "1 to 10 letters, digits, - and _" in ended.stderr
