@@ -32,7 +32,7 @@ def test_commands_under_trn_local_have_its_prefix(
     assert "\n`trn local -- trn support` writes" in run("explain", "a text of no entry").stderr
     console().print(pairs([("next", "`cdk deploy`, `trn local stop`")]))
     print_json({"fix": "`cdk deploy`"})
-    shown = "next  `trn local -- cdk deploy`, `trn local stop`"
+    shown = "  next  `trn local -- cdk deploy`, `trn local stop`"
     assert capsys.readouterr().out.splitlines() == [shown, "{", '  "fix": "`cdk deploy`"', "}"]
 
 
