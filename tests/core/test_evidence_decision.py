@@ -1,18 +1,22 @@
 """The decision of a pilot by the gates and tolerances of its records."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.evidence_records import with_metric
+from tests.core.job_bucket import JOB
 from tests.core.test_pilot_report import GOOD, GOOD_METRIC, GPU, LAB_RECORD, LIMITS, evidence, fidelity, gate
+from trainium_cli.jobs.job_report import state_as_json
 from trainium_core.evidence.decision import GO, NO, NOT_YET, Decision, decide
 from trainium_core.evidence.folder import Answer, read_evidence
 from trainium_core.evidence.gates import MET, NOT_MEASURED, NOT_MET, STATES, WITHIN_NOISE, judged_gate
 from trainium_core.evidence.record import Record
+from trainium_core.jobs.progress import JobState
+from trainium_wire.job import Outcome
 
 
 def decided(*records: Record) -> Decision:
@@ -129,20 +133,24 @@ def test_limit_that_moved_and_returned_prevents_go() -> None:
     )
 
 
-def test_failed_job_of_a_side_is_named_with_its_reason() -> None:
-    def job(status: str, **outcome: object) -> bytes:
-        ended = (
-            {"reason": "rank 1 failed: CUDA error", "exit_code": 1, **outcome}
-            if outcome or status != "running"
-            else None
-        )
-        return json.dumps({"status": status, "job": {"id": "lm-1"}, "outcome": ended}).encode()
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        (Outcome(result="failed", reason="rank 1: CUDA error", exit_code=1), "failed, exit code 1: rank 1: CUDA error"),
+        (Outcome(result="stopped"), "stopped"),
+        (None, "it had not ended: its state was waiting for the nodes"),
+        (Outcome(result="succeeded", exit_code=0), None),
+    ],
+)
+def test_failed_job_of_a_side_is_named_with_its_reason(outcome: Outcome | None, reason: str | None) -> None:
+    shown = json.dumps(state_as_json(JobState(job=JOB, attempts=(), outcome=outcome)), default=str)
+    reasons = decide(read_evidence({"pilot/trainium.job.json": shown.encode()})).reasons
+    expected = [] if reason is None else [f"The job {JOB.id} (trainium): {reason}"]
+    assert [reason for reason in reasons if JOB.id in reason] == expected
 
-    def reasons(content: bytes) -> Sequence[str]:
-        return decide(read_evidence({"pilot/trainium.job.json": content})).reasons
 
-    assert "The job lm-1 (trainium): failed, exit code 1: rank 1 failed: CUDA error" in reasons(job("failed"))
-    assert "The job lm-1 (trainium): stopped" in reasons(job("stopped", reason="", exit_code=None))
-    assert "The job lm-1 (trainium): it had not ended: its state was running" in reasons(job("running"))
-    assert not any("lm-1" in reason for reason in reasons(job("succeeded")))
-    assert any("not the output of trn jobs --json" in reason for reason in reasons(b"{}"))
+def test_unreadable_job_of_a_side_is_named() -> None:
+    assert any(
+        "not the output of trn jobs --json" in reason
+        for reason in decide(read_evidence({"gpu.job.json": b"{}"})).reasons
+    )
