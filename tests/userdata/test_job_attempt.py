@@ -250,9 +250,18 @@ def test_time_limit_ends_the_command_and_the_setup(nodes: JobNodes, setup: str |
 
 
 def test_processes_that_the_command_left_running_are_killed_and_named(nodes: JobNodes) -> None:
-    nodes.start("import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)")
-    assert nodes.wait() == [0]
+    script = "import os, subprocess\nname = ['sleep', 'tail'][int(os.environ['TRN_NODE_RANK'])]\n"
+    script += (
+        "subprocess.Popen([name, *(['1000'] if name == 'sleep' else ['-f', '/dev/null'])], start_new_session=True)"
+    )
+    nodes.start(script, nodes=2)
+    assert nodes.wait() == [0, 0]
     assert "[trn] processes that the command left running are killed: sleep\n" in nodes.log()
+    assert (nodes.end["result"], nodes.end["reason"]) == (
+        "succeeded",
+        "processes that the command left running in the background were killed: sleep, tail; if they belong to the "
+        "job, let the command wait for them, in Bash with `wait`",
+    )
 
 
 TOKEN = "arn:aws:ssm:us-west-2:123456789012:parameter/token"

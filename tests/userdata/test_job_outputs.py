@@ -1,6 +1,7 @@
 """The outputs of a node: which files and links are stored, and what is named instead."""
 
 import errno
+import mmap
 import os
 import re
 from email.message import Message
@@ -146,6 +147,22 @@ def test_large_file_is_stored_while_the_command_runs_once_it_no_longer_changes(
     node.outputs.upload(is_running=True)
     assert node.stored == {"log": "ab", "model": "halfhalf"}
     assert node.outputs.unstored.endswith("are not in S3")
+
+
+def test_content_that_changed_without_the_time_of_the_file_is_stored_at_the_end(node: OutputsOnNode) -> None:
+    mapped, dated = node.write("outputs/mapped", "zeros"), node.write("outputs/dated", "first")
+    os.utime(dated, (1, 1))
+    with mapped.open("r+b") as file, mmap.mmap(file.fileno(), 5) as content:
+        # A second write to the same page does not change the time before the kernel has written the page to the disk.
+        content[:] = b"first"
+        node.outputs.upload(is_running=True)
+        assert node.stored == {"mapped": "first", "dated": "first"}
+        content[:] = b"final"
+    dated.write_text("final")
+    os.utime(dated, (1, 1))
+    node.outputs.end_running(0)
+    node.outputs.upload()
+    assert node.stored == {"mapped": "final", "dated": "final"}
 
 
 ZIP = "PK\x03\x04 {} PK\x05\x06" + 18 * "\0"

@@ -25,7 +25,7 @@ from .logs import Log
 from .notices import Notices
 from .observed import FrameworkCounters
 from .overlay import make_overlay
-from .peers import Neighbours, PeerListener, already_succeeded, any_compiles, has_succeeded
+from .peers import Neighbours, PeerListener, already_succeeded, any_compiles, has_succeeded, killed_processes
 from .periodic_thread import PeriodicThread
 from .preparation import PatientStore
 from .progress import Compiling, RankProgress
@@ -60,16 +60,14 @@ class NodeAttempt:
         self.log = Log(lambda part, text: store.write_text(launch.keys.log(launch.rank, part), text))
         self._notices = Notices(launch, store)
         self._neighbours = Neighbours(launch, store)
-        self._progress = RankProgress()
-        self._compiling = Compiling()
+        self._progress, self._compiling = RankProgress(), Compiling()
         self._observed = FrameworkCounters(launch, self._compiling)
         self._caches = CompileCaches(launch, self.log.say)
         wait = launch.timing.results, self.log.say, self._is_ending
         self._secrets = Secrets(launch.spec.secrets, lambda arn: preparation.patiently(lambda: read_secret(arn), *wait))
         self._finder, self._last_life = Finder(), time.monotonic()
         self._phases: dict[str, float] = {}
-        self._state = "source"
-        self._final_state = "ended"
+        self._state, self._final_state, self._left_running = "source", "ended", list[str]()
         self._exit_code: int | None = None
         self._command: Command | None = None
         self._venv = launch.venv
@@ -149,6 +147,7 @@ class NodeAttempt:
             **self._observed.as_record(),
             "compile_caches": self._caches.as_record(has_first_step=self._progress.first is not None),
             "exit_code": self._exit_code,
+            "left_running": self._left_running,
             "compiles": self._state == "running" and processes.compiles(),
             "peer_port": self.peer_port,
             "log_parts": self.log.parts,
@@ -281,9 +280,9 @@ class NodeAttempt:
                 command.wait(self._end.over)
             self._raise_if_over(command.exit_code)
             self._exit_code = command.exit_code
-            left = [] if self._exit_code else processes.left_running()
-            if left:
-                self.log.say(f"processes that the command left running are killed: {listed(left)}")
+            self._left_running = [] if self._exit_code else processes.left_running()
+            if self._left_running:
+                self.log.say(f"processes that the command left running are killed: {listed(self._left_running)}")
             command.end(0)
             self._results.end_running(self._exit_code)
         self.log.say(f"the command ended with exit code {self._exit_code} on {launch.name}")
@@ -330,7 +329,8 @@ class NodeAttempt:
             if not pending:
                 self._results.complete_checkpoints()
                 if not self._declare_lost_results():
-                    self._end.declare("succeeded", self._results.incomplete, exit_code=0)
+                    notes = killed_processes(self._launch, self._store, self._left_running), self._results.incomplete
+                    self._end.declare("succeeded", "; ".join(filter(None, notes)), exit_code=0)
             self._end.wait(timing.poll if self._launch.rank and time.monotonic() > soon else timing.others)
 
     def _is_interrupted(self) -> bool:

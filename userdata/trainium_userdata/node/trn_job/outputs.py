@@ -10,6 +10,7 @@ from typing import Any
 
 from trainium_wire.formats import now_text
 from trainium_wire.job_keys import output_path
+from trn_node.objects import file_digest
 from trn_node.s3 import S3Error
 
 from .checkpoint_files import has_end
@@ -34,6 +35,8 @@ MAX_FAILED_REQUESTS = 3
 """Limit of failed requests in one upload, because each takes seconds. The next upload starts with the other files."""
 KEY_TOO_LONG = "KeyTooLongError"
 """S3's error code for keys of more than 1,024 bytes."""
+ANOTHER_VERSION = -1, -1
+"""The size and time of an earlier version that is in S3."""
 _GIB = 1024**3
 
 
@@ -53,6 +56,7 @@ class Outputs:
         self._others_at_home: set[str] = set()
         self._seen: dict[str, tuple[int, int]] = {}
         self._stored: dict[str, tuple[int, int]] = {}
+        self._digests: dict[str, str] = {}
         self._listed: dict[str, Any] = {"files": [], "links": {}}
         self._failed: dict[str, OSError] = {}
         self._uploading = threading.Lock()
@@ -136,6 +140,8 @@ class Outputs:
                 self._say(f"outputs: {path} is not stored: {reason}")
         self.left_out = {} if is_running else tree.left_out
         self._failed = {path: error for path, error in self._failed.items() if path in tree.files}
+        if not is_running:
+            self._forget_changed(tree)
         due = [path for path, version in tree.files.items() if self._stored.get(path) != version]
         if is_running:
             due = [path for path in due if not _is_temporary(path) and self._is_steady(path, tree.files[path])]
@@ -146,7 +152,7 @@ class Outputs:
             due = [path for path in due if path not in kept]
             for path in kept if not is_running else ():
                 self._say_once(f"outputs: the last version of {printable(path)} is not stored: it is cut off")
-        self._store_files(sorted(due, key=lambda path: path in self._failed), tree)
+        self._store_files(sorted(due, key=lambda path: path in self._failed), tree, is_running=is_running)
         self._seen = tree.files
         now = {"files": sorted(tree.files.keys() & self._stored.keys()), "links": tree.links}
         if now != self._listed:
@@ -177,9 +183,29 @@ class Outputs:
             self._say(line)
         self._said.add(line)
 
-    def _store_files(self, paths: Sequence[str], tree: FileTree) -> None:
+    def _forget_changed(self, tree: FileTree) -> None:
+        """Let the files be stored again whose content has changed since, but not their size and time.
+
+        Scripts can set the time, and a memory map changes it only once for each page that the kernel writes to disk.
+        """
+        paths = [path for path in self._digests if self._stored.get(path) == tree.files.get(path)]
+        with ThreadPoolExecutor(CONNECTIONS) as readers:
+            for path, is_same in zip(paths, readers.map(self._has_same_content, paths)):
+                if not is_same:
+                    self._stored[path] = ANOTHER_VERSION
+        self._digests = {}
+
+    def _has_same_content(self, path: str) -> bool:
+        try:
+            return file_digest(self._file(path)) == self._digests[path]
+        except OSError:
+            return False
+
+    def _store_files(self, paths: Sequence[str], tree: FileTree, *, is_running: bool) -> None:
         def store(path: str) -> OSError | None:
             try:
+                if is_running:
+                    self._digests[path] = file_digest(self._file(path))
                 self._store.upload(self._launch.job_keys.output(self._launch.rank, path), self._file(path))
             except OSError as error:
                 return error

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from trn_node.cluster import SSH_PORT, answers
 from trn_node.job_attempts import neighbours
 
+from .file_tree import listed
 from .launch import Launch
 from .store import Store
 
@@ -92,6 +94,17 @@ def already_succeeded(launch: Launch, store: Store) -> str:
     names = [str(rank) for rank in range(1, len(launch.nodes)) if has_succeeded(launch, store, rank)]
     shown = f"{', '.join(names[:_NAMED])}{' and others' if len(names) > _NAMED else ''}"
     return f"; already succeeded: node{'s' * (len(names) > 1)} {shown}" if names else ""
+
+
+def killed_processes(launch: Launch, store: Store, own: Sequence[str]) -> str:
+    """A clause on the processes that were killed because the commands of nodes left them running; empty without any.
+
+    `own` are those of this node.
+    """
+    ranks = range(1, len(launch.nodes))
+    names = [*own, *(name for rank in ranks for name in _record(launch, store, rank).get("left_running", []))]
+    killed = f"processes that the command left running in the background were killed: {listed(dict.fromkeys(names))}"
+    return f"{killed}; if they belong to the job, let the command wait for them, in Bash with `wait`" if names else ""
 
 
 def any_compiles(launch: Launch, store: Store) -> bool:
