@@ -214,6 +214,24 @@ def test_deepspeed_checkpoint_has_its_latest_file(tmp_path: Path) -> None:
         assert (tmp_path / "resumed-0-0/latest").read_text() == f"global_step{step}"
 
 
+@pytest.mark.parametrize("folder", ["", "experiment/"])
+def test_deepspeed_checkpoint_saved_again_is_replaced_when_it_is_whole(tmp_path: Path, folder: str) -> None:
+    nodes = SavingNodes(tmp_path, 2)
+    name = (folder or "last/").rstrip("/")
+    for step in (1, 22, 333):
+        tag = f"{folder}global_step{step}" if folder else name
+        for rank, states in ((1, "zero_pp_rank_1_mp_rank_00_optim"), (0, "mp_rank_00_model")):
+            save(nodes.place(rank), tag, **{f"{states}_states.pt": f"weights {step}"})
+        before = nodes.complete
+        nodes.looks()
+        assert nodes.complete == before
+        (nodes.place(0) / folder / "latest").write_text(tag.removeprefix(folder))
+        nodes.looks()
+        for rank, states in enumerate(("mp_rank_00_model", "zero_pp_rank_1_mp_rank_00_optim")):
+            path = f"{tag}/{states}_states.pt".removeprefix(f"{name}/")
+            assert nodes.resumed(name, rank)[path] == f"weights {step}"
+
+
 def test_shard_deleted_while_the_end_mark_is_written_is_missing(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 2)
     for rank in (0, 1):
