@@ -68,7 +68,7 @@ def states(nodes: SavingNodes, folder: Path) -> dict[str, Any]:
     """Step and states of each complete checkpoint by name, as a node downloads it to resume."""
     store: Any = nodes.store
     paths = [
-        str(checkpoint_download.download(nodes.launches[1]._replace(resume_from=name), store, folder / name))
+        str(checkpoint_download.download(nodes.launches[1]._replace(resume_from=name), store, folder / name)[0])
         for name in nodes.complete
     ]
     command = [TORCH_PYTHON, saving.__file__, "load", *paths]

@@ -62,6 +62,21 @@ class SavingNodes:
             self.nodes[rank].end_running(exit_code)
         self.look(*ranks, state="failed" if exit_code else "succeeded")
 
+    def resume(self, folder: Path, name: str) -> "SavingNodes":
+        """The nodes of the next attempt, which have downloaded a checkpoint to their folders of checkpoints."""
+        others = SavingNodes(folder, len(self.nodes))
+        others.store, others.now = self.store, self.now
+        store: Any = self.store
+        others.launches = [each._replace(attempt=each.attempt + 1, resume_from=name) for each in self.launches]
+        others.nodes = [
+            Checkpoints(each, store, others.place(each.rank), others.log_lines.append, lambda: others.now)
+            for each in others.launches
+        ]
+        for each, node in zip(others.launches, others.nodes, strict=True):
+            node.add_resumed(*checkpoint_download.download(each, store, others.place(each.rank)))
+            node.begin_running()
+        return others
+
     @property
     def complete(self) -> dict[str, list[str]]:
         """The parts of complete checkpoints, which have a manifest."""
@@ -81,5 +96,5 @@ class SavingNodes:
         folder = self.folder / f"resumed-{rank}-{len(spec)}"
         store: Any = self.store
         resuming = launch(rank, len(self.nodes), **spec)._replace(resume_from=name)
-        place = checkpoint_download.download(resuming, store, folder)
+        place, _ = checkpoint_download.download(resuming, store, folder)
         return {str(file.relative_to(place)): file.read_text() for file in place.rglob("*") if file.is_file()}

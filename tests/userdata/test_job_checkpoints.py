@@ -108,7 +108,7 @@ def test_checkpoint_saved_again_does_not_change_the_stored_one(tmp_path: Path) -
         nodes.looks()
     assert nodes.store.objects["job/checkpoints/latest.pt/1-0-1/latest.pt"] == b"first"
     store: Any = nodes.store
-    resumed = checkpoint_download.download(launch()._replace(resume_from="latest.pt"), store, tmp_path / "resume")
+    resumed, _ = checkpoint_download.download(launch()._replace(resume_from="latest.pt"), store, tmp_path / "resume")
     assert (resumed, resumed.read_text()) == (tmp_path / "resume/latest.pt", "second one")
 
 
@@ -162,7 +162,7 @@ def test_checkpoint_of_the_resumed_job_is_not_stored_again(tmp_path: Path) -> No
     nodes = SavingNodes(tmp_path, 2)
     nodes.save("step-1", 0, 1)
     for rank in (0, 1):
-        nodes.nodes[rank].add_resumed(nodes.place(rank) / "step-1")
+        nodes.nodes[rank].add_resumed(nodes.place(rank) / "step-1", ())
         nodes.nodes[rank].begin_running()
     nodes.looks()
     assert (nodes.complete, nodes.nodes[1].as_record()["names"]) == ({}, [])
@@ -230,6 +230,29 @@ def test_deepspeed_checkpoint_saved_again_is_replaced_when_it_is_whole(tmp_path:
         for rank, states in enumerate(("mp_rank_00_model", "zero_pp_rank_1_mp_rank_00_optim")):
             path = f"{tag}/{states}_states.pt".removeprefix(f"{name}/")
             assert nodes.resumed(name, rank)[path] == f"weights {step}"
+
+
+@pytest.mark.parametrize("ranks_of_latest", [(0,), (0, 1)])
+def test_deepspeed_continues_in_the_folder_that_it_resumed_from(
+    tmp_path: Path, ranks_of_latest: tuple[int, ...]
+) -> None:
+    nodes = SavingNodes(tmp_path / "first", 2)
+
+    def attempts() -> set[str]:
+        return {part.partition("-")[0] for part in nodes.complete["experiment"]}
+
+    for attempt in (1, 2):
+        for rank in (0, 1):
+            tag = f"experiment/global_step{attempt}"
+            save(nodes.place(rank), tag, **{f"zero_pp_rank_{rank}_mp_rank_00_optim_states.pt": f"weights {attempt}"})
+        nodes.looks()
+        for rank in ranks_of_latest:
+            if attempt > 1:
+                assert attempts() == {"1"}
+            (nodes.place(rank) / "experiment/latest").write_text(f"global_step{attempt}")
+            nodes.looks()
+        assert attempts() == {str(attempt)}
+        nodes = nodes.resume(tmp_path / "second", "experiment")
 
 
 def test_shard_deleted_while_the_end_mark_is_written_is_missing(tmp_path: Path) -> None:

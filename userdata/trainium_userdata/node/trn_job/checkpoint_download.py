@@ -21,13 +21,13 @@ class CheckpointError(Exception):
     """A sentence on why the job cannot continue from a checkpoint."""
 
 
-def download(launch: Launch, store: Store, folder: Path) -> Path:
+def download(launch: Launch, store: Store, folder: Path) -> tuple[Path, list[str]]:
     """Download the checkpoint of the launch to a folder: all files, or only those of this node and node 0.
 
     If several nodes have saved a file with the same name, a node gets its own, or that of the lowest rank.
 
     Returns:
-        The path of the checkpoint in the folder.
+        The path of the checkpoint in the folder, and the names of its files that only other nodes have saved.
 
     Raises:
         CheckpointError: The checkpoint does not exist, is incomplete, was changed, or does not suit the job.
@@ -72,4 +72,4 @@ def download(launch: Launch, store: Store, folder: Path) -> Path:
         make_links(folder, links)
     except LinkError as error:
         raise CheckpointError(f"{what} has {error}") from None
-    return folder / name
+    return folder / name, [relative for relative, (part, _) in files.items() if part_rank(part) != launch.rank]

@@ -11,7 +11,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,7 @@ class Checkpoints:
         self._launch, self._store, self._folder, self._say, self._clock = launch, store, folder, say, clock
         self._checkpoint_store = store.at(launch.checkpoints_url)
         self._resumed: dict[str, Content] = {}
+        self._of_others = frozenset[File]()
         self._seen: dict[str, Sighting] = {}
         self._uploaded: dict[str, dict[File, str]] = {}
         self._versions: dict[str, int] = {}
@@ -91,9 +92,10 @@ class Checkpoints:
         self._uploading = threading.Lock()
         self.incomplete: list[str] = []
 
-    def add_resumed(self, path: Path) -> None:
-        """Mark a checkpoint in the folder as the one that the job resumes from, which is already stored."""
-        self._resumed[path.name] = content_at(path) or Content(())
+    def add_resumed(self, path: Path, others: Collection[str]) -> None:
+        """Mark a checkpoint as the one that the job resumes from, which is stored. Other nodes have saved `others`."""
+        content = self._resumed[path.name] = content_at(path) or Content(())
+        self._of_others = frozenset(file for file in content.files if file.name in others)
 
     def begin_running(self) -> None:
         """Watch the folder, which exists and into which the command has not written yet."""
@@ -362,7 +364,7 @@ class Checkpoints:
         self._said.add(line)
 
     def _views(self) -> dict[str, View]:
-        return {name: view(seen) for name, seen in list(self._seen.items())}
+        return {name: view(seen, self._of_others) for name, seen in list(self._seen.items())}
 
     def _nodes(self) -> dict[int, NodeReports]:
         """What all nodes have reported, by rank. Raises OSError."""

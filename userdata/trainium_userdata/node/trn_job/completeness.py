@@ -179,14 +179,21 @@ class View(NamedTuple):
         )
 
 
-def view(seen: Sighting) -> View:
-    """The report of a node on a checkpoint."""
+def view(seen: Sighting, of_others: Collection[File] = ()) -> View:
+    """The report of a node on a checkpoint.
+
+    Args:
+        seen: What the node has seen.
+        of_others: Files of the checkpoint that the job resumed from which only other nodes have saved. This node never
+            renews their end marks.
+    """
     files = seen.content.files
     needs: dict[str, float] = {}
     for file in files:
         for mark in needed_marks(file.name):
             needs[mark] = max(needs.get(mark, 0), file.modified / 1e9)
-    marks = {file.name: file.modified / 1e9 for file in files if file.size and file.name.rpartition("/")[2] in _MARKS}
+    own = [file for file in files if file.size and file not in of_others]
+    marks = {file.name: file.modified / 1e9 for file in own if file.name.rpartition("/")[2] in _MARKS}
     return View(
         part=seen.part,
         since=seen.since,

@@ -58,8 +58,8 @@ class Results:
             self.outputs.restore(store)
         if not launch.resume_from:
             return None
-        resumed = download(launch, store, launch.place / "checkpoints")
-        self.checkpoints.add_resumed(resumed)
+        resumed, others = download(launch, store, launch.place / "checkpoints")
+        self.checkpoints.add_resumed(resumed, others)
         return resumed
 
     def periodic_threads(self) -> list[PeriodicThread]:
