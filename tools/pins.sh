@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # make pins: resolves the ranges of requirements/*.in, pyproject.toml and package.json into exact versions with hashes in
-# requirements.txt, requirements/*.txt and package-lock.json. A version stays while its range allows it. `tools/pins.sh --upgrade` chooses the versions of all Python packages again.
+# requirements/*.txt and package-lock.json, and without hashes in requirements.txt. A version stays while its range allows
+# it. `tools/pins.sh --upgrade` chooses the versions of all Python packages again.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh
@@ -17,8 +18,9 @@ pin() {
 }
 
 hashed=(--universal --generate-hashes)
-# pip accepts no folder beside hashes: tools/setup.sh installs this package.
-pin requirements.txt requirements/dev.in "${hashed[@]}" --no-emit-package trainium-cdk
+pin requirements/dev.txt requirements/dev.in "${hashed[@]}" --no-emit-package trainium-cdk
+# The same versions with this package, for `pip install -r requirements.txt`: pip accepts no folder beside hashes.
+pin requirements.txt requirements/dev.in --universal --constraint requirements/dev.txt
 pin requirements/lowest.txt pyproject.toml "${hashed[@]}" --extra cli --resolution lowest-direct
 pin requirements/node.txt requirements/node.in "${hashed[@]}"
 pin requirements/checkov.txt requirements/checkov.in "${hashed[@]}"

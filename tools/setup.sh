@@ -24,7 +24,7 @@ install_node_tools() {
   echo "$inputs" >"$stamp"
 }
 
-# With the hatchling of requirements.txt, whose hash is checked, and without compiling modules.
+# With the hatchling of requirements/dev.txt, whose hash is checked, and without compiling modules.
 install_package() {
   local stamp=.venv/.installed-package inputs
   inputs=$(hash_of pyproject.toml)
@@ -36,7 +36,7 @@ install_package() {
   echo "$inputs" >"$stamp"
 }
 
-install_requirements "$name" .venv requirements.txt "about a minute"
+install_requirements "$name" .venv requirements/dev.txt "about a minute"
 install_package
 prepare_node "$name"
 install_node_tools

@@ -1,4 +1,4 @@
-"""Requirements files pin versions and hashes, those of requirements.txt are installed, and none names a server."""
+"""Requirements files pin versions and hashes, those of requirements/dev.txt are installed, and none names a server."""
 
 import json
 import re
@@ -18,7 +18,7 @@ LOCKS = [*REQUIREMENTS, Path("package.json"), Path("package-lock.json"), Path(".
 
 def entries(file: Path) -> list[list[str]]:
     """Each pin of a requirements file, with its options."""
-    text = re.sub(r"\\\n|#.*", "", (ROOT / file).read_text())
+    text = re.sub(r"\\\n|#.*|^-e .*", "", (ROOT / file).read_text(), flags=re.MULTILINE)
     return [re.split(r"\s+(?=--)", line.strip()) for line in text.splitlines() if line.strip()]
 
 
@@ -38,9 +38,9 @@ def test_every_requirement_for_this_system_is_an_exact_pin(file: Path) -> None:
     assert [pin for pin in pins(file).items() if not re.fullmatch(r"[\w.]+", pin[1])] == []
 
 
-@pytest.mark.parametrize("file", [file for file in REQUIREMENTS if file.name != "torch.txt"], ids=str)
+@pytest.mark.parametrize("file", [file for file in REQUIREMENTS if file.name not in ("torch.txt", "requirements.txt")], ids=str)
 def test_every_pin_has_hashes(file: Path) -> None:
-    """PyTorch is installed from an index that has other files of the same versions."""
+    """PyTorch is installed from an index that has other files of the same versions; pip hashes no folder, here `.`."""
     missing = [pin for pin, *options in entries(file) if not any(one.startswith("--hash=sha256:") for one in options)]
     assert missing == []
 
@@ -52,16 +52,21 @@ def test_no_pin_file_names_a_server(file: Path) -> None:
     assert '"resolved"' not in text
 
 
+def test_requirements_txt_installs_this_package_with_the_pinned_versions() -> None:
+    assert pins(Path("requirements.txt")) == pins(Path("requirements/dev.txt"))
+    assert "\n-e .\n" in re.sub(" +#.*", "", (ROOT / "requirements.txt").read_text())
+
+
 def test_pins_are_within_the_ranges_of_pyproject() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lists = [project["dependencies"], *project["optional-dependencies"].values()]
     needs = [need for each in lists for need in map(Requirement, each) if need.name != project["name"]]
-    pinned = pins(Path("requirements.txt"))
+    pinned = pins(Path("requirements/dev.txt"))
     assert [str(need) for need in needs if pinned.get(canonicalize_name(need.name), "") not in need.specifier] == []
 
 
 def test_installed_versions_are_the_pinned_ones() -> None:
-    pinned = pins(Path("requirements.txt"))
+    pinned = pins(Path("requirements/dev.txt"))
     assert {name: distribution(name).version for name in pinned} == pinned
 
 
