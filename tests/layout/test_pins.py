@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 from tests.layout.repository import ROOT, files
 
 REQUIREMENTS = [Path("requirements.txt"), *(file for file in files() if file.match("requirements/*.txt"))]
+HASHED = [file for file in REQUIREMENTS if file.name not in ("torch.txt", "requirements.txt")]
 LOCKS = [*REQUIREMENTS, Path("package.json"), Path("package-lock.json"), Path(".npmrc")]
 
 
@@ -38,7 +39,7 @@ def test_every_requirement_for_this_system_is_an_exact_pin(file: Path) -> None:
     assert [pin for pin in pins(file).items() if not re.fullmatch(r"[\w.]+", pin[1])] == []
 
 
-@pytest.mark.parametrize("file", [file for file in REQUIREMENTS if file.name not in ("torch.txt", "requirements.txt")], ids=str)
+@pytest.mark.parametrize("file", HASHED, ids=str)
 def test_every_pin_has_hashes(file: Path) -> None:
     """PyTorch is installed from an index that has other files of the same versions; pip hashes no folder, here `.`."""
     missing = [pin for pin, *options in entries(file) if not any(one.startswith("--hash=sha256:") for one in options)]
