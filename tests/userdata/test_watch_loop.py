@@ -15,7 +15,8 @@ from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.test_watch_hardware import DOCUMENTED
 from tests.userdata.watch_node import NOON, WatchNode
 from trainium_userdata.node.trn_node import files, job_signals, notices
-from trainium_userdata.node.trn_node.watch import DRAIN_SECONDS, SIGNAL_SECONDS
+from trainium_userdata.node.trn_node.notices import SIGNAL_SECONDS
+from trainium_userdata.node.trn_node.watch import DRAIN_SECONDS
 
 SPOT = '{"action": "terminate", "time": "2026-11-21T12:02:00Z"}'
 SPOT_REASON = "EC2 reclaims this Spot Instance: terminate"

@@ -13,8 +13,9 @@ from tests.userdata.node_files import BUCKET, JOB, NodeFiles, StoredJob
 from trainium_userdata.node.trn_node import files, notices, record
 from trainium_userdata.node.trn_node.imds import Imds
 from trainium_userdata.node.trn_node.job_unit import LAUNCH
+from trainium_userdata.node.trn_node.notices import NOTICE
 from trainium_userdata.node.trn_node.objects import Objects
-from trainium_userdata.node.trn_node.watch import NOTICE, TICK, Watch
+from trainium_userdata.node.trn_node.watch import TICK, Watch
 from trainium_wire.node_record import NodeRecord
 
 NOON = notices.timestamp("2026-11-21T12:00:00Z")

@@ -9,6 +9,11 @@ from typing import Any, NamedTuple
 
 from trainium_wire.formats import time_text
 
+NOTICE = "run/trn/notice.json"
+"""The file with the notice for programs on the node."""
+SIGNAL_SECONDS = 900
+"""How long before the end of a node its job is signalled: enough to save a large model, without losing much work."""
+
 SPOT = "spot/instance-action"
 LIFECYCLE = "autoscaling/target-lifecycle-state"
 MAINTENANCE = "events/maintenance/scheduled"

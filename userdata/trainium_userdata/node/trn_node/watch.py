@@ -23,11 +23,10 @@ from .cluster_job import ClusterJob
 from .hardware import DRAINING, FAILED
 from .imds import Imds
 from .internode import NAME
-from .notices import InstanceNotice, iso
+from .notices import NOTICE, SIGNAL_SECONDS, InstanceNotice, iso
 from .objects import Objects
 from .programs import run
 
-NOTICE = "run/trn/notice.json"
 MEMORY = "run/trn/watch.json"
 TICK = 5
 SECONDS = {
@@ -50,9 +49,6 @@ DRAIN_TIMEOUT_SECONDS = 60
 DRAIN_SECONDS = 86400
 """How long before the end of a node its record becomes draining. A deployment waits while a record is draining, so this
 is not weeks."""
-
-SIGNAL_SECONDS = 900
-"""How long before the end of a node its job is signalled: enough to save a large model, without losing much work."""
 
 MAX_ERRORS = 16
 """Maximum number of stored errors for each resulting state; more are not useful."""

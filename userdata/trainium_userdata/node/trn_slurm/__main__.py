@@ -7,12 +7,7 @@ import os
 import sys
 import time
 
-from trn_job.__main__ import RETRIES
-from trn_node.objects import Objects
-
-from . import epilog, slurm, task
-from .attempts import Attempts, OverError, parse_nodes
-from .follower import REFUSED_SECONDS, REQUEUED_SECONDS, Follower
+from . import node, slurm
 
 
 def parser() -> argparse.ArgumentParser:
@@ -38,17 +33,35 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str]) -> int:
     options = parser().parse_args(arguments)
-    if options.command == "remember":
-        epilog.remember()
-        return 0
-    if options.command == "epilog":
-        return epilog.main()
+    # Each command imports only what it uses: imports take most of the time of short commands.
+    if options.command in ("remember", "epilog"):
+        from . import epilog
+
+        return epilog.main() if options.command == "epilog" else epilog.remember()
     if options.command == "drain":
-        return epilog.drain(epilog.known_problems())
+        return node.drain(node.known_problems())
+    if options.command == "address":
+        return print_address()
+    return run(options)
+
+
+def print_address() -> int:
     try:
-        if options.command == "address":
-            print(task.address())
-            return 0
+        print(node.address())
+    except OSError as error:
+        print(f"trn-slurm address: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run a command about a job."""
+    from trn_job.__main__ import RETRIES
+    from trn_node.objects import Objects
+
+    from .attempts import Attempts, OverError, parse_nodes
+
+    try:
         attempts = Attempts(options.job, Objects(retries=RETRIES))
         if options.command == "begin":
             nodes, problems = parse_nodes(sys.stdin.read())
@@ -57,9 +70,13 @@ def main(arguments: list[str]) -> int:
             print(attempts.begin(nodes))
             return 0
         number = int(os.environ["TRN_ATTEMPT"])
-        return (
-            task.run(attempts, number) if options.command == "task" else Follower(attempts, number, options.srun).run()
-        )
+        if options.command == "task":
+            from . import task
+
+            return task.run(attempts, number)
+        from .follower import Follower
+
+        return Follower(attempts, number, options.srun).run()
     except OverError as over:
         print(f"trn-slurm: job {options.job} is over: {over}", file=sys.stderr)
         error = slurm.cancel() if over.is_stopped else ""
@@ -76,6 +93,8 @@ def move_elsewhere(problems: dict[str, str]) -> bool:
 
     The watch or the epilog drains the nodes with problems, so that Slurm does not choose them again.
     """
+    from .follower import REFUSED_SECONDS, REQUEUED_SECONDS
+
     named = "; ".join(f"{instance}: {problem}" for instance, problem in problems.items())
     print(f"trn-slurm: requeuing the job, because a node ends or has failed: {named}", file=sys.stderr, flush=True)
     error = slurm.requeue()

@@ -8,29 +8,26 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from typing import Any
 
-from trn_node import driver, files, hardware, neuron, record
+from trn_node import driver, files, hardware, neuron
 from trn_node.check import Check
 from trn_node.job_user import JOB_UID, end_job_user_processes
-from trn_node.notices import timestamp
-from trn_node.programs import run
 from trn_node.verify import error_counts
-from trn_node.watch import NOTICE, SIGNAL_SECONDS
+
+from .node import drain, known_problems
 
 COUNTS = "run/trn/slurm-counters.json"
 """File with the error counters at the time when the node was verified in this boot."""
 LEAVING_SECONDS, PAUSE_SECONDS = 30, 2
 """How long processes of the job may still hold NeuronCores, and the pause between checks."""
-SCONTROL_SECONDS = 30
-LONGEST_REASON = 300
 
 
-def remember() -> None:
-    """Store the counters. Raises OSError."""
+def remember() -> int:
+    """Store the counters. Returns 0. Raises OSError."""
     files.write(COUNTS, json.dumps(error_counts()))
+    return 0
 
 
 def main() -> int:
@@ -43,19 +40,6 @@ def main() -> int:
     except (OSError, ValueError, LookupError) as error:
         found = [f"the epilog cannot check the node: {error}"]
     return drain(found)
-
-
-def drain(found: list[str]) -> int:
-    """Drain the node if there are problems. Slurm then starts no job on it; a running job continues. Returns 0 or 1."""
-    if not found:
-        return 0
-    reason = f"trn: {'; '.join(found)}"[:LONGEST_REASON]
-    print(reason, file=sys.stderr)
-    name = os.environ.get("SLURMD_NODENAME") or (record.read() or {}).get("slurm_node", "")
-    drained = run("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={reason}", seconds=SCONTROL_SECONDS)
-    if drained.error:
-        print(drained.error, file=sys.stderr)
-    return 1 if drained.error else 0
 
 
 def problems(plan: dict[str, Any]) -> list[str]:
@@ -75,26 +59,6 @@ def problems(plan: dict[str, Any]) -> list[str]:
         checks += [check.counted(plan) for check in neuron.check_devices(plan, devices, error)]
         checks.append(_check_errors().counted(plan))
     return [check.problem or f"{check.name}: {check.found}" for check in checks if not check.ok]
-
-
-def known_problems() -> list[str]:
-    """Why no further job should run here, as the watch has found; empty if it has found nothing."""
-    made = record.read()
-    if made and made["state"] == "failed":
-        return [made["reason"] or "the node failed"]
-    notice = _notice()
-    return [notice] if notice else []
-
-
-def _notice() -> str:
-    """Why this node will be interrupted soon, by its notice; otherwise empty. A new job could not complete."""
-    try:
-        notice = json.loads(files.read(NOTICE))
-        at = notice["at"]
-        is_soon = not at or timestamp(at) - time.time() < SIGNAL_SECONDS
-        return str(notice["reason"]) if is_soon else ""
-    except (ValueError, LookupError, TypeError):
-        return ""
 
 
 def _check_errors() -> Check:

@@ -11,28 +11,16 @@ from typing import Any
 
 from trn_job.attempt import NodeAttempt
 from trn_job.launch import Launch
-from trn_node import files, job_cache, job_user, record
+from trn_node import files, job_cache, job_user
+from trn_node.notices import NOTICE
 from trn_node.secret_values import secret_value
-from trn_node.watch import NOTICE
 
-from . import epilog, slurm
+from . import slurm
 from .attempts import Attempts
 
 PR_SET_NO_NEW_PRIVS = 38
 """prctl(2)."""
 CACHE_FOLDER = "compile-cache"
-
-
-def address() -> str:
-    """The rank of this node in the allocation, its instance ID, its address, and why no job should start here, if so.
-
-    Raises OSError without a record.
-    """
-    made = record.read()
-    if made is None:
-        raise OSError("this node has no record: it was not verified")
-    parts = [os.environ.get("SLURM_NODEID", "0"), made["instance_id"], made["address"], *epilog.known_problems()]
-    return " ".join(" ".join(parts).split())
 
 
 def run(attempts: Attempts, number: int) -> int:
