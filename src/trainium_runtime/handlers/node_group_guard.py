@@ -119,7 +119,8 @@ class FailureLimit:
             scaling = {"minInstanceCount": min(bounds["minInstanceCount"], lowest), "maxInstanceCount": lowest}
             self._pcs.update_compute_node_group(**group, scalingConfiguration=scaling)
             log(lowered_to=lowest, before=maximum)
-        elif len(kept) >= maximum:  # none of the group's other nodes can be launched
+        elif len(kept) >= maximum or (node in records and "instance-id" in event.get("detail", {})):
+            # None of the group's other nodes can be launched, or the event of the node's record had this notice.
             return
         name = self._settings["GROUP_NAME"]
         bound = Bound(maximum=min(lowest, maximum), before=maximum, kept=kept, group=name)

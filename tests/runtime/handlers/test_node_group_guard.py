@@ -163,6 +163,14 @@ def test_node_with_an_invalid_record_is_kept() -> None:
     assert "stays 4: with a lower one" in aws.notices[0]
 
 
+def test_termination_of_a_node_that_reported_its_failure_repeats_no_notice() -> None:
+    aws = Aws([instance("i-good"), instance("i-2", "terminated")])
+    records = {**failures(3), "i-good": record("i-good", "verified", slurm_node="nodes-4")}
+    check(aws, records, record_event("i-2"))
+    check(aws, records, termination_event("i-2"))
+    assert len(aws.notices) == 1
+
+
 def test_group_with_only_verified_nodes_needs_no_notice() -> None:
     aws = Aws([instance(f"i-good{number}") for number in range(1, 5)])
     verified = {f"i-good{n}": record(f"i-good{n}", "verified", slurm_node=f"nodes-{n}") for n in range(1, 5)}
