@@ -59,6 +59,7 @@ LIBRARIES: dict[str, set[str]] = {
 LATE = {
     "src/trainium_runtime": "boto3 and modules that import it: apps import names and records, and may have no boto3",
     "userdata/trainium_userdata/node/trn_node/__main__.py": "each call runs and imports only one part of the program",
+    "userdata/trainium_userdata/node/trn_slurm/__main__.py": "each call runs and imports only one part of the program",
     "src/trainium_cli": "help, usage errors and completion do not wait for the libraries of a command",
     "src/trainium_local": "moto and botocore take seconds, and read the environment while they are imported",
     "src/trainium_core/problems.py": "difflib, which is needed only for mistakes",
