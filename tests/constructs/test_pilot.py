@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 from aws_cdk import Duration, Environment, RemovalPolicy, Stack, assertions
+from aws_cdk import aws_athena as athena
+from aws_cdk import aws_backup as backup
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sns as sns
@@ -19,6 +22,7 @@ from tests.constructs.synth import (
     REGION,
     Json,
     Template,
+    a_plan,
     as_list,
     as_text,
     cluster_template,
@@ -26,7 +30,7 @@ from tests.constructs.synth import (
     new_stack,
     synthesize,
 )
-from trainium_cdk import Budget, NeuronFleet, PilotEnd
+from trainium_cdk import Budget, NeuronFleet, PilotEnd, TrainiumCluster
 from trainium_cdk.pilot.pilot import Pilot, budget_name
 from trainium_cdk.pilot.pilot_props import PilotProps
 
@@ -338,7 +342,7 @@ def test_imported_topic_of_notices_is_named_with_what_its_policy_must_allow() ->
         assert any("imported topic Own/Ours" in text and f"{service}.amazonaws.com" in text for text in warned)
 
 
-def test_destroy_names_buckets_of_the_app_that_block_the_deletion() -> None:
+def test_destroy_names_resources_of_the_app_whose_content_blocks_the_deletion() -> None:
     stack = new_stack()
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
     end = PilotEnd.after(Duration.hours(8), action="destroy")
@@ -347,6 +351,26 @@ def test_destroy_names_buckets_of_the_app_that_block_the_deletion() -> None:
     s3.CfnBucket(stack, "BlocksToo")
     s3.Bucket(stack, "Kept")
     s3.Bucket(stack, "Emptied", removal_policy=RemovalPolicy.DESTROY, auto_delete_objects=True)
+    ecr.Repository(stack, "Images", removal_policy=RemovalPolicy.DESTROY)
+    ecr.Repository(stack, "EmptiedImages", removal_policy=RemovalPolicy.DESTROY, empty_on_delete=True)
+    ecr.Repository(stack, "KeptImages")
+    athena.CfnWorkGroup(stack, "Queries", name="queries")
+    athena.CfnWorkGroup(stack, "EmptiedQueries", name="emptied", recursive_delete_option=True)
+    backup.BackupVault(stack, "Vault", removal_policy=RemovalPolicy.DESTROY)
+    blocking = {"Blocks/Resource", "BlocksToo", "Images/Resource", "Queries", "Vault/Resource"}
+    named = warnings_of_content(stack)
+    assert named.keys() == {f"/{stack.node.path}/{path}" for path in blocking}
+    assert "ECR repository is not empty then; set empty_on_delete=True" in named[f"/{stack.node.path}/Images/Resource"]
+    assert "empty it before the end" in named[f"/{stack.node.path}/Vault/Resource"]
+
+
+def test_destroy_of_a_planned_cluster_names_buckets_of_the_app() -> None:
+    stack = new_stack()
+    TrainiumCluster(stack, "Cluster", plan=a_plan(ends="8h", ends_action="destroy"))
+    s3.Bucket(stack, "Blocks", removal_policy=RemovalPolicy.DESTROY)
+    assert warnings_of_content(stack).keys() == {f"/{stack.node.path}/Blocks/Resource"}
+
+
+def warnings_of_content(stack: Stack) -> dict[str, str]:
     found = assertions.Annotations.from_stack(stack).find_warning("*", assertions.Match.any_value())
-    named = [warning.id for warning in found if "trn:end.bucket" in str(warning.entry.data)]
-    assert sorted(named) == [f"/{stack.node.path}/Blocks/Resource", f"/{stack.node.path}/BlocksToo"]
+    return {entry.id: str(entry.entry.data) for entry in found if "trn:end.content" in str(entry.entry.data)}

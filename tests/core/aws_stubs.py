@@ -10,6 +10,14 @@ from botocore.stub import Stubber
 from trainium_core.aws.account import AwsAccount
 from trainium_wire.stack_record import StackRecord
 
+IMAGE_MANIFEST = json.dumps(
+    {
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
+        "config": {"mediaType": "application/vnd.docker.container.image.v1+json", "size": 2, "digest": "sha256:0"},
+        "layers": [],
+    }
+)
 REGION = "us-west-2"
 
 

@@ -224,9 +224,9 @@ class FakeTeardown:
         self._read("bucket_tags")
         return self.tags.get(name, {})
 
-    def is_empty(self, bucket: str) -> bool:
+    def is_empty(self, kind: str, resource_id: str) -> bool | None:
         self._read("is_empty")
-        return not self.objects.get(bucket)
+        return None if kind == "AWS::Backup::BackupVault" else not self.objects.get(resource_id)
 
     def delete_some(self, bucket: str) -> int:
         if not self.objects[bucket]:

@@ -7,12 +7,13 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from tests.core.aws_stubs import REGION, client, create_bucket, put_record, stack_record
+from tests.core.aws_stubs import IMAGE_MANIFEST, REGION, client, create_bucket, put_record, stack_record
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
-from trainium_core.stacks.cluster_resources import must_be_empty
+from trainium_core.stacks.containers import containers, must_be_empty
 from trainium_core.stacks.description import DescribedResource, StackDescription
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.leftovers import StoredBytes, Workload
+from trainium_local.resources import schemas
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG, PROJECT_TAG
 from trainium_runtime.node_store import NodeStore, StoredMembership
@@ -128,13 +129,26 @@ def test_bucket_is_emptied_of_versions_markers_and_uploads(aws: AwsTeardown) -> 
 def test_bucket_with_a_delete_marker_is_not_empty(aws: AwsTeardown) -> None:
     s3 = client("s3")
     create_bucket("data")
-    assert aws.is_empty("data")
-    assert aws.is_empty("gone")
+    assert aws.is_empty("AWS::S3::Bucket", "data")
+    assert aws.is_empty("AWS::S3::Bucket", "gone")
     s3.put_bucket_versioning(Bucket="data", VersioningConfiguration={"Status": "Enabled"})
     version = s3.put_object(Bucket="data", Key="a")["VersionId"]
     s3.delete_object(Bucket="data", Key="a")
     s3.delete_object(Bucket="data", Key="a", VersionId=version)
-    assert not aws.is_empty("data")
+    assert aws.is_empty("AWS::S3::Bucket", "data") is False
+
+
+def test_repository_with_an_image_is_not_empty(aws: AwsTeardown) -> None:
+    ecr = client("ecr")
+    ecr.create_repository(repositoryName="team")
+    assert aws.is_empty("AWS::ECR::Repository", "team")
+    assert aws.is_empty("AWS::ECR::Repository", "gone")
+    ecr.put_image(repositoryName="team", imageManifest=IMAGE_MANIFEST, imageTag="a")
+    assert aws.is_empty("AWS::ECR::Repository", "team") is False
+
+
+def test_content_of_other_types_is_not_read(aws: AwsTeardown) -> None:
+    assert aws.is_empty("AWS::Backup::BackupVault", "team") is None
 
 
 def test_only_buckets_without_a_tag_to_empty_them_must_be_empty() -> None:
@@ -147,6 +161,32 @@ def test_only_buckets_without_a_tag_to_empty_them_must_be_empty() -> None:
     assert not must_be_empty(bucket("team", EMPTY_AT_DELETE_TAG))
     assert not must_be_empty(bucket("aws-cdk:auto-delete-objects"))
     assert not must_be_empty({"Type": "AWS::SNS::Topic"})
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "setting"),
+    [("AWS::ECR::Repository", "EmptyOnDelete"), ("AWS::Athena::WorkGroup", "RecursiveDeleteOption")],
+)
+def test_container_must_be_empty_unless_its_setting_deletes_the_content(resource_type: str, setting: str) -> None:
+    def container(**properties: Any) -> dict[str, Any]:
+        return {"Type": resource_type, "Properties": properties}
+
+    assert must_be_empty({"Type": resource_type})
+    assert must_be_empty(container(**{setting: False}))
+    assert not must_be_empty(container(**{setting: True}))
+    assert not must_be_empty(container(**{setting: "true"}))
+
+
+def test_repository_that_a_function_of_the_cdk_empties_need_not_be_empty() -> None:
+    tags = [{"Key": "aws-cdk:auto-delete-images", "Value": "true"}]
+    assert not must_be_empty({"Type": "AWS::ECR::Repository", "Properties": {"Tags": tags}})
+
+
+def test_settings_that_delete_content_exist_in_cloudformation() -> None:
+    for resource_type, container in containers().items():
+        schema = schemas.find(resource_type, REGION)
+        assert schema is not None, resource_type
+        assert container.setting is None or container.setting in schema.properties, resource_type
 
 
 def test_missing_bucket_is_emptied_and_deleted_without_error(aws: AwsTeardown) -> None:

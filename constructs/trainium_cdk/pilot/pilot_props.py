@@ -3,12 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
-import jsii
-from aws_cdk import Annotations, CfnDeletionPolicy, Duration, Stack, Token
-from aws_cdk import aws_s3 as s3
-from constructs import Construct, IValidation
+from aws_cdk import Duration, Stack, Token
+from constructs import Construct
 
 from trainium_cdk.cdk_types import Topic
 from trainium_cdk.checks import (
@@ -25,7 +22,6 @@ from trainium_core.naming import ENDS_OUTPUT
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.rules.pilot import budget_in_region, idle_limit_without_block, lifetime, requires_field
 from trainium_core.plan.settings.pilot import BudgetAction, EndsAction, PilotSettings
-from trainium_core.stacks.cluster_resources import must_be_empty
 from trainium_runtime.pilot_end import Deadline
 
 
@@ -245,8 +241,6 @@ def checked_pilot(
     )
     if notices is not None:
         _check_topic(construct, notices, notify_email)
-    if end is not None and end.action == "destroy":
-        _check_stack_is_deletable(construct)
     return pilot
 
 
@@ -259,50 +253,3 @@ def _check_topic(construct: Construct, notices: Topic, notify_email: str | None)
         raise refuse(construct, "notices", notices, allowed=allowed, fix="create the topic without fifo=True")
     check_same_account(construct, "notices", notices, what="a topic")
     check_same_region(construct, "notices", notices, what="a topic")
-
-
-def _check_stack_is_deletable(construct: Construct) -> None:
-    stack = Stack.of(construct)
-    if stack.nested:
-        allowed, fix = "destroy in a stack that is not nested", "put the fleet into a separate stack, or choose sleep"
-        raise refuse(construct, "end", "destroy in a nested stack", allowed=allowed, fix=fix)
-    validation: Any = _CanBeDeleted(stack)
-    construct.node.add_validation(validation)
-
-
-@jsii.implements(IValidation)
-class _CanBeDeleted:
-    """Rejects a stack with termination protection, and warns of buckets that nothing empties.
-
-    The app may add both after it creates the fleet.
-    """
-
-    def __init__(self, stack: Stack) -> None:
-        self._stack = stack
-
-    def validate(self) -> list[str]:
-        """One sentence for each problem."""
-        for bucket in _blocking_buckets(self._stack):
-            Annotations.of(bucket).add_warning_v2(
-                "trn:end.bucket",
-                "the pilot ends with the deletion of the stack, which fails if this bucket has objects then; set "
-                "auto_delete_objects=True, or removal_policy=RemovalPolicy.RETAIN",
-            )
-        if not self._stack.termination_protection:
-            return []
-        return [
-            "end: got destroy with termination_protection=True; allowed: destroy in a stack that can be "
-            "deleted; fix: remove termination_protection, or choose sleep"
-        ]
-
-
-def _blocking_buckets(stack: Stack) -> Iterator[s3.CfnBucket]:
-    """The buckets that CloudFormation deletes with a stack only if they are empty, and that nothing empties."""
-    for bucket in stack.node.find_all():
-        if not isinstance(bucket, s3.CfnBucket):
-            continue
-        if bucket.cfn_options.deletion_policy not in (None, CfnDeletionPolicy.DELETE):
-            continue
-        tags = [{"Key": key, "Value": value} for key, value in stack.resolve(bucket.tags.tag_values()).items()]
-        if must_be_empty({"Type": bucket.cfn_resource_type, "Properties": {"Tags": tags}}):
-            yield bucket

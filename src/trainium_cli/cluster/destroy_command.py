@@ -21,6 +21,8 @@ from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import dollars
 from trainium_core.plan import Plan
 from trainium_core.plan.context import settings_given
+from trainium_core.stacks.containers import containers
+from trainium_core.stacks.description import DescribedResource
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.inventory import Inventory, RetainedResource, inventory
 from trainium_core.teardown.leftovers import StoredBytes
@@ -86,7 +88,7 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
         if unread:
             raise UnavailableError("; ".join(unread))
         return _nothing(invocation, found, scope, plan)
-    _refuse_full_buckets(found)
+    _refuse_full_containers(found)
     # A protected stack needs no confirmation: nothing is deleted.
     if not yes and not scope.protected and not click.confirm("\nDestroy this?"):
         say("Nothing was destroyed.")
@@ -111,17 +113,22 @@ def _refuse_another_project(invocation: Invocation, plan: Plan, scope: Scope) ->
         raise CliError(f"Nothing was destroyed: {message} {fix}", ExitCode.NOT_READY)
 
 
-def _refuse_full_buckets(found: Inventory) -> None:
+def _refuse_full_containers(found: Inventory) -> None:
     if found.not_empty:
-        commands = "\n".join(f"  aws s3 rm s3://{name} --recursive" for name in found.not_empty)
+        listed = "\n".join(f"  {_how_to_empty(resource)}" for resource in found.not_empty)
         nodes = any(item.what == "nodes" for item in found.to_delete)
         running = "\nThe nodes keep running: `trn sleep` terminates them." if nodes else ""
         message = (
-            "Nothing was destroyed: CloudFormation deletes only empty buckets, and these buckets of your app are not "
-            "emptied by `trn destroy`. Empty them first (of versioned buckets, delete every version, for example with "
-            "Empty in the S3 console), or retain them in the app and deploy it:"
+            "Nothing was destroyed: CloudFormation deletes these resources of your app only if they are empty, and "
+            "`trn destroy` does not empty them. Empty them first (of versioned buckets, delete every version, for "
+            "example with Empty in the S3 console), or retain them in the app and deploy it:"
         )
-        raise CliError(f"{message}\n{commands}{running}", ExitCode.NOT_READY)
+        raise CliError(f"{message}\n{listed}{running}", ExitCode.NOT_READY)
+
+
+def _how_to_empty(resource: DescribedResource) -> str:
+    container = containers()[resource.kind]
+    return container.command_for(resource.resource_id) or f"{container.name} {resource.resource_id}"
 
 
 def _take_down(

@@ -81,7 +81,7 @@ def _report(invocation: Invocation, account: AwsNodes, plan: Plan, stack: str) -
     """The report on the nodes of the stack.
 
     Raises:
-        CliError: The stack does not exist, or has no nodes because its deployment failed.
+        CliError: The stack does not exist, or has no nodes because its deployment or deletion failed.
         NodesNotCreatedError: The nodes are not created yet, or no longer exist.
         UnavailableError: AWS could not be read.
     """
@@ -93,7 +93,8 @@ def _report(invocation: Invocation, account: AwsNodes, plan: Plan, stack: str) -
         failure = deployment_failure(AwsStackEvents(plan.region).stack_events(stack, after=None))
         if failure is None:
             raise
-        message = f"{stack} has no nodes, because its deployment failed:\n{failure.text}"
+        what = "deletion" if error.status.startswith("DELETE_") else "deployment"
+        message = f"{stack} has no nodes, because its {what} failed:\n{failure.text}"
         raise CliError(message, ExitCode.NOT_READY) from error
     if deployed is None:
         raise missing_stack(invocation, plan, stack)

@@ -4,12 +4,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainium_core.stacks.aws_stacks import NO_STACK, SETTLED, AwsStackReader
-from trainium_core.stacks.cluster_resources import (
-    TemplateResources,
-    cluster_resources,
-    must_be_empty,
-    tagged_cluster,
-)
+from trainium_core.stacks.cluster_resources import TemplateResources, cluster_resources, tagged_cluster
+from trainium_core.stacks.containers import must_be_empty
 from trainium_core.stacks.description import DescribedResource, StackDescription, StackProgress
 from trainium_runtime.aws_errors import write_errors
 from trainium_runtime.naming import CLUSTER_TAG, PROJECT_TAG

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, cast
 
-from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
+from trainium_runtime.naming import CLUSTER_TAG
 
 TemplateResources = Mapping[str, Mapping[str, Any]]
 """The resources of a template by logical ID."""
@@ -12,8 +12,6 @@ _TAG_PROPERTIES = ("Tags", "TagSpecifications", "FileSystemTags")
 _HANDLERS = "trainium_runtime.handlers."
 _CUSTOM = "Custom::Trn"
 _METADATA = "AWS::CDK::Metadata"
-_EMPTIED = (EMPTY_AT_DELETE_TAG, "aws-cdk:auto-delete-objects")
-"""Tags of buckets that are emptied before they are deleted. The second is that of auto_delete_objects of the CDK."""
 _ATTACHMENTS = (
     "AWS::Budgets::Budget",
     "AWS::EC2::Route",
@@ -62,14 +60,6 @@ def cluster_resources(resources: TemplateResources, cluster: str) -> frozenset[s
         name for name, resource in resources.items() if resource["Type"] in _ATTACHMENTS and _concerns(resource, own)
     }
     return frozenset(own | attached | {name for name, resource in resources.items() if resource["Type"] == _METADATA})
-
-
-def must_be_empty(resource: Mapping[str, Any]) -> bool:
-    """Whether a resource of a template is a bucket that is not emptied before it is deleted, by its tags."""
-    if resource.get("Type") != "AWS::S3::Bucket":
-        return False
-    tags = resource.get("Properties", {}).get("Tags", [])
-    return not any(tag.get("Key") in _EMPTIED and tag.get("Value") == "true" for tag in tags)
 
 
 def _is_custom(resource: Mapping[str, Any]) -> bool:

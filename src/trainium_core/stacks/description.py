@@ -13,8 +13,8 @@ class DescribedResource:
         kept: Whether the deletion of the stack retains, or has retained, the resource.
         gone: Whether CloudFormation has deleted the resource.
         other: Whether the resource does not belong to the cluster.
-        must_be_empty: Whether CloudFormation deletes it only if it is empty: a bucket that neither `trn destroy` nor a
-            function of its stack empties.
+        must_be_empty: Whether CloudFormation deletes it only if it is empty: a container that neither `trn destroy`
+            nor a function of its stack empties.
     """
 
     kind: str

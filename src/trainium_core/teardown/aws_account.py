@@ -148,11 +148,24 @@ class AwsTeardown(AwsStackControl, AwsNodeControl):
             return StoredBytes(count=entry["SizeInBytes"]["Value"])
         return None
 
-    def is_empty(self, bucket: str) -> bool:
-        """Whether a bucket has no version and no delete marker, or does not exist."""
-        with read_errors("s3:ListBucketVersions", absent=_NO_BUCKET):
-            page = self.client("s3").list_object_versions(Bucket=bucket, MaxKeys=1)
-            return not (page.get("Versions") or page.get("DeleteMarkers"))
+    def is_empty(self, kind: str, resource_id: str) -> bool | None:
+        """Whether a bucket or ECR repository has no content, or does not exist. None for other types.
+
+        Args:
+            kind: CloudFormation's type of the resource.
+            resource_id: Its physical ID.
+        """
+        match kind:
+            case "AWS::S3::Bucket":
+                with read_errors("s3:ListBucketVersions", absent=_NO_BUCKET):
+                    page = self.client("s3").list_object_versions(Bucket=resource_id, MaxKeys=1)
+                    return not (page.get("Versions") or page.get("DeleteMarkers"))
+            case "AWS::ECR::Repository":
+                with read_errors("ecr:DescribeImages", absent=("RepositoryNotFoundException",)):
+                    page = self.client("ecr").describe_images(repositoryName=resource_id, maxResults=1)
+                    return not page["imageDetails"]
+            case _:
+                return None
         return True
 
     def bucket_tags(self, name: str) -> Mapping[str, str]:

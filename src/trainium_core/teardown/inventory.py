@@ -10,6 +10,7 @@ from trainium_core.plan import Plan
 from trainium_core.plurals import count
 from trainium_core.prices.price import PricedItem, Prices
 from trainium_core.prices.quotes import quotes
+from trainium_core.stacks.containers import containers
 from trainium_core.stacks.description import DescribedResource, StackDescription
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.leftovers import StoredBytes
@@ -66,13 +67,13 @@ class Inventory:
     Attributes:
         to_delete: Items that will be deleted or stopped.
         kept: Resources that are retained.
-        not_empty: Buckets with objects that nothing empties, so that their stacks cannot be deleted.
+        not_empty: Resources with content that nothing deletes, so that their stacks cannot be deleted.
         unknown: What could not be read, and why.
     """
 
     to_delete: tuple[DeletedItem, ...]
     kept: tuple[RetainedResource, ...]
-    not_empty: tuple[str, ...] = ()
+    not_empty: tuple[DescribedResource, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
@@ -129,7 +130,7 @@ def _month(size: StoredBytes | str | None, usd: Decimal | None) -> Decimal | Non
 class _Survey:
     def __init__(self, account: AwsTeardown, scope: Scope) -> None:
         self._account, self._scope = account, scope
-        self.not_empty: list[str] = []
+        self.not_empty: list[DescribedResource] = []
         self.unknown: list[str] = []
 
     def items(self) -> Iterator[DeletedItem]:
@@ -137,7 +138,7 @@ class _Survey:
         yield from self._nodes()
         for stack in self._scope.stacks_to_delete:
             yield from _in_stack(stack)
-        yield from self._buckets_to_empty_first()
+        yield from self._to_empty_first()
         if self._scope.shared:
             return  # Buckets of earlier stacks, and resources outside every stack, are deleted only if no stack stays.
         yield from self._left_buckets()
@@ -164,15 +165,17 @@ class _Survey:
                     detail = ", ".join(f"{number} {state}" for state, number in group.instances.items())
                     yield DeletedItem(what="nodes", name=group.name, detail=detail)
 
-    def _buckets_to_empty_first(self) -> Iterator[DeletedItem]:
-        for name in self._scope.buckets_to_empty_first:
-            is_empty = None
-            with self._noting(f"whether the bucket {name} is empty"):
-                is_empty = self._account.is_empty(name)
+    def _to_empty_first(self) -> Iterator[DeletedItem]:
+        for resource in self._scope.to_empty_first:
+            what, name, is_empty = containers()[resource.kind].name, resource.resource_id, None
+            with self._noting(f"whether the {what} {name} is empty"):
+                is_empty = self._account.is_empty(resource.kind, name)
+                if is_empty is None:
+                    raise UnavailableError(f"`trn` does not read the content of a {what}")
             if is_empty is False:
-                self.not_empty.append(name)
+                self.not_empty.append(resource)
             detail = {True: "empty", False: "not empty: empty it first", None: "deleted only if it is empty"}[is_empty]
-            yield DeletedItem(what="bucket", name=name, detail=detail)
+            yield DeletedItem(what=what, name=name, detail=detail)
 
     def _left_buckets(self) -> Iterator[DeletedItem]:
         in_stacks = self._scope.buckets_in_stacks

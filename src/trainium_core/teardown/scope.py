@@ -134,11 +134,11 @@ class Scope:
         return tuple(stack.name for stack in self.stacks_to_delete if stack.protected)
 
     @property
-    def buckets_to_empty_first(self) -> tuple[str, ...]:
-        """Buckets of the stacks to delete that are not emptied, and block the deletion unless they are empty."""
+    def to_empty_first(self) -> tuple[DescribedResource, ...]:
+        """Containers of the stacks to delete that are not emptied, and block the deletion unless they are empty."""
         resources = (resource for stack in self.stacks_to_delete for resource in stack.resources)
         left = (each for each in resources if each.must_be_empty and not (each.kept or each.gone))
-        return tuple(each.resource_id for each in left if each.resource_id)
+        return tuple(each for each in left if each.resource_id)
 
     @property
     def buckets_in_stacks(self) -> tuple[str, ...]:

@@ -156,8 +156,16 @@ class PilotLook:
         if self.stack.status == "DELETE_FAILED":
             yield Step(self._deletion_failed(decision, self.stack.reason or "no reason reported"))
         elif self.memory.notified != _not_deleted(decision):
-            message = f"The stack is being deleted: {decision.why}."
-            yield Step(self._notice_once(f"deleting: {decision.stopped}", "is being deleted", message))
+            # The deletion also deletes what could send another notice.
+            yield Step(
+                self._notice_once(
+                    f"deleting: {decision.stopped}",
+                    "is being deleted",
+                    f"The stack is being deleted: {decision.why}.",
+                    "You may get no message if the deletion fails, for example because a bucket is not empty: verify "
+                    "with `trn audit` that nothing is left.",
+                )
+            )
         yield Step([DeleteStack()], lambda reason: self._deletion_failed(decision, reason))
 
     def _is_deletable(self, decision: ClockDecision) -> bool:

@@ -64,10 +64,18 @@ def test_full_bucket_of_the_app_is_refused_before_the_prompt(
     assert ended.exit_code == ExitCode.NOT_READY
     assert account.changes == []
     printed = " ".join(ended.output.split())
-    assert "Nothing was destroyed: CloudFormation deletes only empty buckets" in printed
+    assert "Nothing was destroyed: CloudFormation deletes these resources of your app only if they are empty" in printed
     assert "aws s3 rm s3://own-data --recursive" in printed
     assert "The nodes keep running: `trn sleep` terminates them." in printed
     assert "Destroy this?" not in printed
+
+
+def test_unread_content_of_the_app_is_unknown_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    vault = DescribedResource(kind="AWS::Backup::BackupVault", resource_id="own-vault", must_be_empty=True)
+    account = FakeTeardown(stacks=[cluster_stack(resources=(*cluster_stack().resources, vault))], work=[])
+    printed = " ".join(destroy(monkeypatch, account, typed="n\n").stdout.split())
+    assert "backup vault own-vault deleted only if it is empty" in printed
+    assert "unknown: whether the backup vault own-vault is empty: `trn` does not read" in printed
 
 
 def test_empty_bucket_of_the_app_is_deleted_with_its_stack(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -229,6 +229,7 @@ def test_refused_deletion_is_retried_and_published_once(run: Look, functions: La
     assert functions.deletions == 1
     *_, deleted, failed = inbox()
     assert deleted["Subject"] == "trn-pilot is being deleted"
+    assert "no message if the deletion fails" in deleted["Message"]
     assert "TerminationProtection is enabled" in failed["Message"]
     assert inbox() == []
 
