@@ -7,10 +7,11 @@ import boto3
 import pytest
 
 from tests.constructs.plans import reserved
-from tests.constructs.synth import Json, Template, a_plan, as_text, granted, statements
+from tests.constructs.synth import Json, Template, a_plan, as_text, granted, new_stack, statements, synthesize
 from tests.constructs.training import pcs_template
 from tests.stacks.other_stacks import PCS
 from tests.stacks.test_api_models import model_errors
+from trainium_cdk import PcsCluster
 from trainium_core.engines.pcs.slurm_settings import CLUSTER_SETTINGS, queue_settings, queues
 from trainium_core.plan.node_settings import node_settings
 from trainium_core.problems import PlanError
@@ -41,6 +42,19 @@ def test_cluster_has_the_slurm_settings_of_the_plan() -> None:
     slurm = cluster["SlurmConfiguration"]
     assert (slurm["Accounting"]["Mode"], slurm["ScaleDownIdleTimeInSeconds"]) == ("STANDARD", 420)
     assert pairs(slurm["SlurmCustomSettings"]) == CLUSTER_SETTINGS
+
+
+def test_ids_of_the_cluster_and_its_groups_are_attributes() -> None:
+    stack = new_stack()
+    slurm = PcsCluster(stack, "Slurm", plan=a_plan(stacks=("pcs",), pcs_ami=IMAGE))
+    made = synthesize(stack)
+    (cluster,), by_name = (
+        made.resources(CLUSTER),
+        {g["Properties"]["Name"]: name for name, g in made.resources(GROUP).items()},
+    )
+    assert stack.resolve(slurm.cluster_id) == {"Fn::GetAtt": [cluster, "Id"]}
+    assert stack.resolve(slurm.node_group_id) == {"Fn::GetAtt": [by_name["nodes"], "Id"]}
+    assert stack.resolve(slurm.login_group_id) == {"Fn::GetAtt": [by_name["login-m7i-large"], "Id"]}
 
 
 def test_group_scales_from_zero_and_offers_devices() -> None:

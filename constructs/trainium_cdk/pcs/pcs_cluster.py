@@ -30,7 +30,7 @@ from trainium_cdk.from_plan import (
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.network.security_group import EfaSecurityGroup
 from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outputs_scope
-from trainium_cdk.pcs.lifecycle_scripts import LifecycleScripts
+from trainium_cdk.pcs.lifecycle_scripts import Group, LifecycleScripts
 from trainium_cdk.pcs.node_group_guard import NodeGroupGuard
 from trainium_cdk.pcs.pcs_image import PcsImage
 from trainium_cdk.pcs.scheduler_logs import SchedulerLogs
@@ -62,8 +62,6 @@ _PURCHASE_OPTIONS = {
 _INTERRUPTIBLE = "interruptible-capacity-reservation"
 _VERIFICATION, _LOGIN = "verification", "login"
 
-Group = pcs.CfnComputeNodeGroup
-
 
 class PcsCluster(Construct):
     """The Slurm cluster of a plan on AWS PCS: nodes that start with jobs, its queues, and a login node.
@@ -71,8 +69,8 @@ class PcsCluster(Construct):
     No unverified node runs a job: nodes verify themselves before Slurm starts, at every boot, and are terminated if
     they fail. Beyond a limit of failures, a guard stops further launches.
 
-    `cluster`, `group`, `queues` and `login` (None without a login node) are the CDK objects; `network`,
-    `security_group`, `cache`, `file_systems`, `records`, `role`, `logs`, `guard` and `pilot` are its other parts. The
+    `cluster_id`, `node_group_id` and `login_group_id` (None without a login node) are IDs in AWS PCS; `network`,
+    `security_group`, `cache`, `file_systems`, `records`, `role`, `logs`, `guard` and `pilot` are its parts. The
     cluster has the name in the plan. To change a property that AWS PCS cannot update, such as the size of the cluster,
     choose another name too. It adds outputs to the stack. In a PlanStack, their names have no prefix.
 
@@ -129,19 +127,21 @@ class PcsCluster(Construct):
             self.controller = Controller(
                 self, "Controller", cluster_name=name, nodes=plan.nodes, records=self.records, pilot=self.pilot
             )
-        self.cluster: pcs.CfnCluster = self._cluster()
+        cluster = self._cluster()
+        self.cluster_id: str = cluster.attr_id
         # Only on this cluster: the response to a registration contains the key of the cluster.
-        allow(self.role, ["pcs:RegisterComputeNodeGroupInstance"], [self.cluster.attr_arn])
-        self.logs: SchedulerLogs = SchedulerLogs(self, "Logs", cluster=self.cluster, cluster_name=plan.cluster_name)
+        allow(self.role, ["pcs:RegisterComputeNodeGroupInstance"], [cluster.attr_arn])
+        self.logs: SchedulerLogs = SchedulerLogs(self, "Logs", cluster=cluster, cluster_name=plan.cluster_name)
         self._image_id = plan.pcs.image or self._new_image().image_id
         self._user_data = slurm_user_data(self._locations())
-        self.group: Group = self._nodes()
-        self.login: Group | None = self._login_node() if plan.pcs.login else None
+        group = self._nodes()
+        self.node_group_id: str = group.attr_id
+        self.login_group_id: str | None = self._login_node().attr_id if plan.pcs.login else None
         self.guard: NodeGroupGuard = NodeGroupGuard(
             self,
             "Guard",
-            cluster=self.cluster,
-            group=self.group,
+            cluster=cluster,
+            group=group,
             cluster_name=plan.cluster_name,
             role=self.role,
             records=self.records,
@@ -150,13 +150,14 @@ class PcsCluster(Construct):
             nodes=plan.nodes,
             min_nodes=plan.pcs.min_nodes,
         )
-        self.queues = [self._queue(queue) for queue in slurm_settings.queues(plan)]
+        for queue in slurm_settings.queues(plan):
+            self._add_queue(queue)
         add_plan_warnings(self, plan, "pcs")
         create_outputs(plan_outputs_scope(self), self._outputs())
 
     def _outputs(self) -> Iterator[tuple[str, str, str]]:
-        yield PCS_CLUSTER_OUTPUT, "The AWS PCS cluster", self.cluster.attr_id
-        yield PCS_GROUP_OUTPUT, "The compute node group", self.group.attr_id
+        yield PCS_CLUSTER_OUTPUT, "The AWS PCS cluster", self.cluster_id
+        yield PCS_GROUP_OUTPUT, "The compute node group", self.node_group_id
         yield RECORDS_OUTPUT, "The bucket with the nodes' records", self.records.bucket.bucket_name
         yield "CompileCache", "S3 folder of compiled graphs", self.cache.url
         yield "SlurmLogs", "The log group of slurmctld and of completed jobs", self.logs.log_group.log_group_name
@@ -165,11 +166,11 @@ class PcsCluster(Construct):
         destroy = plan_destroy_command(self, "pcs", self._plan.cluster_name)
         yield "Destroy", "Deletes the stack; retained resources stay", destroy
         yield from plan_pilot(self._plan).outputs()
-        if self.login is not None:
+        if self.login_group_id is not None:
             region = self._plan.region
             instance = (
                 f"aws ec2 describe-instances --region {region} --filters "
-                f"Name=tag:aws:pcs:compute-node-group-id,Values={self.login.attr_id} "
+                f"Name=tag:aws:pcs:compute-node-group-id,Values={self.login_group_id} "
                 "Name=instance-state-name,Values=running "
                 "--query 'Reservations[0].Instances[0].InstanceId' --output text"
             )
@@ -177,7 +178,7 @@ class PcsCluster(Construct):
                 f"aws ssm start-session --region {region} --document-name {DOCUMENT} "
                 f"--parameters command='{LOGIN}' --target $({instance})"
             )
-            yield "SlurmLogin", "The compute node group of the login node", self.login.attr_id
+            yield "SlurmLogin", "The compute node group of the login node", self.login_group_id
             meaning = "Opens a shell on the login node; requires the AWS CLI with the Session Manager plugin"
             yield "Session", meaning, session
 
@@ -361,7 +362,7 @@ class PcsCluster(Construct):
             self,
             construct_id,
             name=name,
-            cluster_id=self.cluster.attr_id,
+            cluster_id=self.cluster_id,
             instance_configs=[Group.InstanceConfigProperty(instance_type=instance_type)],
             scaling_configuration=Group.ScalingConfigurationProperty(min_instance_count=least, max_instance_count=most),
             subnet_ids=[self.network.subnet.subnet_id],
@@ -378,15 +379,15 @@ class PcsCluster(Construct):
         )
         return group
 
-    def _queue(self, queue: slurm_settings.SlurmQueue) -> pcs.CfnQueue:
+    def _add_queue(self, queue: slurm_settings.SlurmQueue) -> None:
         settings: Mapping[str, str] = slurm_settings.queue_settings(self._plan, queue)
         made = pcs.CfnQueue(
             self,
             f"Queue-{queue.name}",
             name=queue.name,
-            cluster_id=self.cluster.attr_id,
+            cluster_id=self.cluster_id,
             compute_node_group_configurations=[
-                pcs.CfnQueue.ComputeNodeGroupConfigurationProperty(compute_node_group_id=self.group.attr_id)
+                pcs.CfnQueue.ComputeNodeGroupConfigurationProperty(compute_node_group_id=self.node_group_id)
             ],
             slurm_configuration=pcs.CfnQueue.SlurmConfigurationProperty(
                 slurm_custom_settings=[
@@ -397,4 +398,3 @@ class PcsCluster(Construct):
         )
         # Without a queue, no job can launch nodes before the guard exists.
         made.node.add_dependency(self.guard)
-        return made
