@@ -46,7 +46,7 @@ def must_be_empty(resource: Mapping[str, Any]) -> bool:
     container, properties = containers().get(resource.get("Type", "")), resource.get("Properties", {})
     if container is None:
         return False
-    tags = properties.get("Tags")
-    listed = [tag for tag in tags if isinstance(tag, Mapping)] if isinstance(tags, list) else []
+    tags: Any = properties.get("Tags")
+    listed: list[Any] = tags if isinstance(tags, list) else []
     is_emptied = any(tag.get("Key") in container.tags and tag.get("Value") == "true" for tag in listed)
     return not is_emptied and properties.get(container.setting) not in (True, "true")
