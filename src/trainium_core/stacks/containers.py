@@ -1,10 +1,10 @@
 """Resources of a template whose content blocks the deletion of their stack."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from trainium_core.facts import DATA
 
@@ -25,7 +25,7 @@ class Container:
     name: str
     source: str
     setting: str | None = None
-    tags: tuple[str, ...] = ()
+    tags: Sequence[str] = ()
     parameter: str | None = None
     command: str | None = None
 
@@ -37,8 +37,8 @@ class Container:
 @cache
 def containers() -> Mapping[str, Container]:
     """The containers of data/containers.toml, by CloudFormation's type."""
-    types = tomllib.loads((DATA / "containers.toml").read_text(encoding="utf-8"))["types"]
-    return {kind: Container(**{**entry, "tags": tuple(entry.get("tags", ()))}) for kind, entry in types.items()}
+    types: dict[str, dict[str, Any]] = tomllib.loads((DATA / "containers.toml").read_text(encoding="utf-8"))["types"]
+    return {kind: Container(**entry) for kind, entry in types.items()}
 
 
 def must_be_empty(resource: Mapping[str, Any]) -> bool:
@@ -47,6 +47,6 @@ def must_be_empty(resource: Mapping[str, Any]) -> bool:
     if container is None:
         return False
     tags: Any = properties.get("Tags")
-    listed: list[Any] = tags if isinstance(tags, list) else []
+    listed = cast("list[Any]", tags) if isinstance(tags, list) else []
     is_emptied = any(tag.get("Key") in container.tags and tag.get("Value") == "true" for tag in listed)
     return not is_emptied and properties.get(container.setting) not in (True, "true")
