@@ -85,7 +85,7 @@ def _blocking(stack: Stack) -> Iterator[tuple[CfnResource, Container]]:
         if container is None or resource.cfn_options.deletion_policy not in (None, CfnDeletionPolicy.DELETE):
             continue
         tags = TagManager.of(resource)
-        values = stack.resolve(tags.tag_values()) if tags else {}
+        values: dict[str, Any] = stack.resolve(tags.tag_values()) if tags else {}
         properties: dict[str, Any] = {"Tags": [{"Key": key, "Value": value} for key, value in values.items()]}
         if container.setting:
             properties[container.setting] = getattr(resource, _attribute(container.setting), None)
