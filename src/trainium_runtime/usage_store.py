@@ -20,7 +20,7 @@ from trainium_wire.usage import NodeUsage
 
 _READERS = 16
 _LARGEST_END = 262_144
-_LARGEST = 4096  # bytes of a report that are read; a valid report has about a tenth
+_LARGEST = 16_384  # bytes of a report that are read; a valid report has less than half
 
 
 def read_usage(s3: Any, bucket: str, instances: Collection[str], job: LastJob | None, *, now: datetime) -> ClusterUsage:

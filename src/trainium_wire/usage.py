@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
 from trainium_wire.formats import json_value, one_line, time_text
+from trainium_wire.metric_sample import MetricSample, samples_from_record, samples_record
 
 State = Literal["in-use", "idle", "unknown"]
 
@@ -24,18 +25,24 @@ class NodeUsage:
         at: Time of the report.
         idle: How long the node had been idle.
         detail: The job or the processes that use the node, or why the usage is unknown; empty if idle.
+        samples: The metrics of the last minutes, oldest first.
     """
 
     state: State
     at: datetime
     idle: timedelta = timedelta()
     detail: str = ""
+    samples: tuple[MetricSample, ...] = ()
 
     def to_json(self) -> str:
-        seconds = round(self.idle.total_seconds())
-        return json.dumps(
-            {"state": self.state, "at": time_text(self.at), "idle_seconds": seconds, "detail": self.detail}
-        )
+        record = {
+            "state": self.state,
+            "at": time_text(self.at),
+            "idle_seconds": round(self.idle.total_seconds()),
+            "detail": self.detail,
+            "metrics": samples_record(self.samples),
+        }
+        return json.dumps(record, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> NodeUsage:
@@ -58,6 +65,7 @@ class NodeUsage:
                 at=at,
                 idle=idle,
                 detail=one_line(str(raw.get("detail", "")), _LONGEST_DETAIL),
+                samples=samples_from_record(raw.get("metrics")),
             )
         except (KeyError, TypeError, AttributeError, OverflowError, json.JSONDecodeError) as error:
             raise ValueError(f"not a usage report: {error!r}") from error

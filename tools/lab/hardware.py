@@ -21,6 +21,8 @@ class Hardware:
         efa_traffic: Whether data that the node sends to other nodes over EFA arrives.
         clock_synchronised: Whether the node's clock is synchronised.
         lustre_answers: Whether a reachable Lustre file system answers.
+        failed_executions: Executions of a job that fail in each period of neuron-monitor.
+        corrected_errors: Corrected memory errors of each device.
     """
 
     accelerator: str
@@ -40,6 +42,8 @@ class Hardware:
     efa_traffic: bool = True
     clock_synchronised: bool = True
     lustre_answers: bool = True
+    failed_executions: int = 0
+    corrected_errors: int = 0
 
     def description(self) -> dict[str, Any]:
         return asdict(self)
@@ -49,7 +53,10 @@ class Hardware:
         # On EC2, this ID begins with ec2; cloud-init reads it where DMI is missing.
         files = {"hypervisor/uuid": "ec2e1916-9099-7caf-fd21-012345abcdef\n"}
         for number in range(self.efa_devices):
-            files[f"class/infiniband/rdmap{number}s27/node_type"] = "4: unspecified\n"
+            device = f"class/infiniband/rdmap{number}s27"
+            files[f"{device}/node_type"] = "4: unspecified\n"
+            for counter in ("tx_bytes", "rx_bytes", "retrans_pkts"):
+                files[f"{device}/ports/1/hw_counters/{counter}"] = "0\n"
         if self.gpus:
             files["module/nvidia/version"] = "580.126.09\n"
         return files

@@ -13,7 +13,7 @@ from trainium_core.facts import facts
 from trainium_local.seeds import table
 
 PATH_ON_NODE = "/usr/lib/trnlab"
-NEURON_PROGRAMS = ("neuron-ls", "nccom-test")
+NEURON_PROGRAMS = ("neuron-ls", "neuron-monitor", "nccom-test")
 EFA_PROGRAM = "opt/amazon/efa/bin/fi_info"
 EFA_INSTALLER = """\
 #!/bin/bash

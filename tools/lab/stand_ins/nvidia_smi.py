@@ -10,7 +10,10 @@ RESERVED_MIB = 361
 VALUES = {
     "mig.mode.current": "Disabled",
     "persistence_mode": "Enabled",
+    "ecc.errors.corrected.volatile.total": "0",
     "ecc.errors.uncorrected.volatile.total": "0",
+    "memory.used": "0",
+    "utilization.gpu": "0",
 }
 
 query, form = sys.argv[1:]

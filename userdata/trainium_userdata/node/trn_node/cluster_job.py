@@ -126,6 +126,11 @@ class ClusterJob:
         """ID of the job, if it has not ended; otherwise empty."""
         return self._job if self._spec and not self._is_over else ""
 
+    def holds(self, instance_id: str) -> bool:
+        """Whether the open job waits for nodes, or its last attempt has this instance."""
+        names = [node["instance_id"] for node in self._start.get("nodes", [])]
+        return bool(self.open_job) and (not names or instance_id in names)
+
     @property
     def _job(self) -> str:
         return self._wanted.id

@@ -11,6 +11,7 @@ from trainium_wire.usage import NodeUsage, State
 
 from . import files
 from .hardware import DEVICES
+from .metrics import Metrics
 from .objects import Objects
 
 SECONDS = 60
@@ -33,27 +34,30 @@ GPUS = "proc/driver/nvidia/gpus"
 
 
 class Usage:
-    """`poll` checks the usage, and writes it if it has changed or is old.
+    """`poll` checks the usage, and writes it with the metrics if it has changed or is old.
 
     Between two polls, idle time increases by at most two minutes, so that a change of the clock hardly affects it.
     """
 
     def __init__(self, s3: Objects) -> None:
+        self.metrics = Metrics()
         self._s3 = s3
         self._idle_seconds = 0.0
         self._polled_at = 0.0
         self._sent: tuple[str, str] = ("", "")
         self._sent_at = 0.0
 
-    def poll(self, url: str, job: str, now: float) -> None:
+    def poll(self, url: str, job: str, now: float, *, holds_node: bool) -> None:
         """Check the usage, and write it if that is due. Raises OSError.
 
         Args:
             url: URL of the object.
             job: ID of the current job; empty without one.
             now: Seconds since 1970.
+            holds_node: Whether the job waits for nodes, or has this node.
         """
         state, detail = _state(job)
+        self.metrics.poll(job if holds_node else "", now)
         elapsed = min(max(now - self._polled_at, 0), 2 * SECONDS) if self._polled_at else 0
         self._idle_seconds = self._idle_seconds + elapsed if state == self._sent[0] == "idle" else 0
         self._polled_at = now
@@ -62,7 +66,7 @@ class Usage:
 
     def _send(self, url: str, state: State, detail: str, now: float) -> None:
         idle = timedelta(seconds=self._idle_seconds)
-        usage = NodeUsage(state, datetime.fromtimestamp(now, timezone.utc), idle, detail)
+        usage = NodeUsage(state, datetime.fromtimestamp(now, timezone.utc), idle, detail, tuple(self.metrics.samples))
         self._s3.put(url, usage.to_json().encode())
         self._sent, self._sent_at = (state, detail), now
 

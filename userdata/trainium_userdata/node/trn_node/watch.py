@@ -2,7 +2,7 @@
 
 The watch reads the kernel log, the devices' error counters, AWS's notices and the membership, which has the notices to
 all nodes; it updates the record and `notice.json`, and notifies running jobs. On a plain cluster, it also exchanges SSH
-keys, starts this node's part of jobs, and reports the node's usage to S3.
+keys, starts this node's part of jobs, and reports the node's usage and metrics to S3.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Watch:
         self._kernel_log = hardware.KernelLog(self._memory["seen"])
         self._cluster = ClusterMembership(s3, log, InternodeProcess())
         self._job = ClusterJob(s3, log, now, NOTICE)
-        self._usage = usage.Usage(s3)
+        self.usage = usage.Usage(s3)
 
     def step(self) -> None:
         """Do the tasks that are due. An error in one task does not prevent the others."""
@@ -147,7 +147,8 @@ class Watch:
         elif name == "usage":
             if own_record:
                 url = instance_key(f"{folder()}/{USAGE_PREFIX}", files.own_name(own_record["instance_id"]))
-                self._usage.poll(url, self._job.open_job, self._now())
+                holds_node = self._job.holds(own_record["instance_id"])
+                self.usage.poll(url, self._job.open_job, self._now(), holds_node=holds_node)
         elif name == "record":
             self._update_record(own_record)
         elif name == "drain":
@@ -282,6 +283,8 @@ def main() -> None:
     compileall.compile_dir(files.path("opt/trn"), quiet=2)
     imds = Imds(retries=1)
     watch = Watch(imds, Objects(imds, retries=1))
+    if not _is_slurm_process():
+        watch.usage.metrics.start()
     while True:
         watch.step()
         watch.wait()
