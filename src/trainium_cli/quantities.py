@@ -1,5 +1,7 @@
 """Formats sizes and durations."""
 
+from collections.abc import Sequence
+
 _KIB = 1024
 _SHORT, _MINUTE, _HOUR = 10, 60, 3600
 
@@ -27,3 +29,14 @@ def duration(seconds: float) -> str:
 def duration_to_the_second(seconds: int) -> str:
     """A number of seconds as text, to the second, such as 3 min 20 s."""
     return f"{seconds} s" if seconds < 2 * _MINUTE else f"{seconds // _MINUTE} min {seconds % _MINUTE} s"
+
+
+def percent(value: float | None) -> str:
+    """A percentage as text; `unknown` for None."""
+    return "unknown" if value is None else f"{value:.0f}%"
+
+
+def sparkline(values: Sequence[float | None]) -> str:
+    """Percentages as a line of bars; an unknown one is a space."""
+    bars = "▁▂▃▄▅▆▇█"
+    return "".join(" " if value is None else bars[min(int(value * len(bars) / 100), len(bars) - 1)] for value in values)

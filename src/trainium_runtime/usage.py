@@ -68,10 +68,14 @@ def _current(usage: NodeUsage | None, now: datetime) -> NodeUsage:
     """The report; `unknown` with the reason if there is none, or if it is old or from the future."""
     if usage is None:
         return NodeUsage(state="unknown", at=now, detail="has not reported whether it is in use")
-    known_for = timedelta(minutes=facts()["pilot"]["minutes_of_usage"])
-    if abs(now - usage.at) > known_for:
+    if not is_current(usage, now):
         return NodeUsage(state="unknown", at=now, detail=f"last reported its use at {utc_text(_minute(usage.at))}")
     return usage
+
+
+def is_current(usage: NodeUsage, now: datetime) -> bool:
+    """Whether a report is neither old nor from the future."""
+    return abs(now - usage.at) <= timedelta(minutes=facts()["pilot"]["minutes_of_usage"])
 
 
 def _minute(moment: datetime) -> datetime:

@@ -4,7 +4,7 @@ Callers pass the client: the Lambda functions and the command line create client
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
@@ -32,14 +32,23 @@ def read_usage(s3: Any, bucket: str, instances: Collection[str], job: LastJob | 
     """
     if job and job.ended is None:
         return cluster_usage(instances, {}, job, now=now)
+    return cluster_usage(instances, read_reports(s3, bucket, instances), job, now=now)
+
+
+def read_reports(s3: Any, bucket: str, instances: Collection[str]) -> Mapping[str, NodeUsage]:
+    """The readable usage reports by instance.
+
+    Raises:
+        BotoCoreError: S3 was not reached.
+        ClientError: S3 refused a request.
+    """
     names = sorted(instances)
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{USAGE_PREFIX}/")
     listed = [str(item["Key"]) for page in pages for item in page.get("Contents", [])]
     keys = {key_instance(key, USAGE_PREFIX): key for key in listed}
     with ThreadPoolExecutor(_READERS) as readers:
         reports = readers.map(partial(_node_usage, s3, bucket), (keys.get(name) for name in names))
-        usages = {name: usage for name, usage in zip(names, reports, strict=True) if usage}
-    return cluster_usage(instances, usages, job, now=now)
+        return {name: usage for name, usage in zip(names, reports, strict=True) if usage}
 
 
 def _node_usage(s3: Any, bucket: str, key: str | None) -> NodeUsage | None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from trainium_wire.formats import empty, moment, one_line
 from trainium_wire.job import FAILED, RESULTS_LOST, SUCCEEDED, Outcome
+from trainium_wire.metric_sample import Utilization, utilization
 
 _MAX_CACHES = 4
 _MAX_TEXTS, _MAX_MISSED = 10, 50
@@ -93,6 +94,7 @@ class NodeProgress:
         lost: Results that did not reach S3, and why; empty if none.
         unstored: A clause on the outputs that are not in S3 if the node is lost after this report; empty if none.
         observed: None for a job without `observe`.
+        utilization: None if the node does not measure it.
     """
 
     node: int
@@ -106,6 +108,7 @@ class NodeProgress:
     lost: str = ""
     unstored: str = ""
     observed: Observed | None = None
+    utilization: Utilization | None = None
 
     @property
     def has_ended(self) -> bool:
@@ -158,6 +161,7 @@ def node_progress(node: int, raw: Mapping[str, Any]) -> NodeProgress:
         lost=one_line(_text(raw.get("lost")), _LONGEST_TEXT),
         unstored=one_line(_text(raw.get("unstored")), _LONGEST_TEXT),
         observed=_observed(raw.get("observed")),
+        utilization=utilization(raw.get("utilization")),
     )
 
 

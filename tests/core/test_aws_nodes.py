@@ -1,6 +1,7 @@
 """Calls about the nodes of a stack, against moto."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from moto import mock_aws
@@ -11,7 +12,9 @@ from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_store import NodeStore
 from trainium_wire.membership import Membership
+from trainium_wire.metric_sample import MetricSample
 from trainium_wire.node_record import NodeRecord
+from trainium_wire.usage import NodeUsage
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
@@ -132,3 +135,14 @@ def test_newest_launch_template_version_is_read_and_a_deleted_template_has_none(
     assert account.newest_version(template) == 2
     ec2.delete_launch_template(LaunchTemplateId=template)
     assert account.newest_version(template) is None
+
+
+def test_metrics_are_those_of_current_usage_reports(account: AwsNodes, nodes: list[str]) -> None:
+    now = datetime.now(UTC)
+    for instance, at in zip(nodes, (now, now - timedelta(hours=1)), strict=True):
+        sample = MetricSample(at=at, core_utilization=80)
+        report = NodeUsage(state="in-use", at=at, samples=(sample,)).to_json()
+        client("s3").put_object(Bucket=BUCKET, Key=f"usage/{instance}.json", Body=report)
+    found = account.nodes(STACK)
+    assert found
+    assert {name: metrics.core_utilization for name, metrics in found.metrics.items()} == {nodes[0]: 80}

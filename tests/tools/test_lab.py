@@ -57,7 +57,9 @@ def test_environment_of_pytorch_is_at_a_place_that_jobs_see(
 def test_report_of_neuron_monitor_is_one_that_nodes_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend("tools/lab/stand_ins")
     monitor: Any = import_module("neuron_monitor")
-    hardware = replace(hardware_of(Plan.of(instance_type="trn1.32xlarge", region="us-west-2")), failed_executions=2, corrected_errors=1)
+    hardware = replace(
+        hardware_of(Plan.of(instance_type="trn1.32xlarge", region="us-west-2")), failed_executions=2, corrected_errors=1
+    )
     monkeypatch.setattr(monitor, "description", hardware.description)
     monkeypatch.setattr(monitor, "is_driver_loaded", lambda: True)
     cores = hardware.neuron_devices * hardware.neuron_cores_per_device // hardware.logical_neuroncore_config

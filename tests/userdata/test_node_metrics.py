@@ -21,7 +21,8 @@ from trainium_userdata.node.trn_node.device_readings import (
     neuron_reading,
     neuron_readings,
 )
-from trainium_wire.metric_sample import MAX_SAMPLES, MetricSample
+from trainium_userdata.node.trn_node.metrics import JOB_METRICS
+from trainium_wire.metric_sample import MAX_SAMPLES, MetricSample, Utilization, utilization
 from trainium_wire.usage import NodeUsage
 
 DOCUMENTED: Any = json.loads((Path(__file__).parent / "data/neuron_monitor.json").read_text())["report"]
@@ -171,6 +172,35 @@ def test_sample_names_no_job_on_a_node_that_its_attempt_does_not_have(node: JobN
     node.settle()
     pass_minutes(node, Reading())
     assert taken(node)[-1].job == ""
+
+
+def run_job(node: JobNode) -> None:
+    node.membership(FIRST)
+    node.settle()
+    node.submit()
+    node.settle()
+
+
+def of_job() -> Utilization:
+    found = utilization(json.loads(files.read(JOB_METRICS)))
+    assert found
+    return found
+
+
+def test_metrics_of_an_attempt_are_kept_over_a_restart_of_the_watch(node: JobNode) -> None:
+    run_job(node)
+    pass_minutes(node, Reading(90, 10, 1), Reading(70, 30, 2))
+    node.start()
+    node.settle()
+    pass_minutes(node, Reading(), Reading(50, 20, 0))
+    assert of_job().over_time == (90, 70, None, 50)
+    assert (of_job().core_utilization, of_job().memory_utilization, of_job().execution_errors) == (70, 30, 3)
+
+
+def test_metrics_of_a_long_attempt_are_bounded(node: JobNode) -> None:
+    run_job(node)
+    pass_minutes(node, *[Reading(core_utilization=100)] * 100, *[Reading(core_utilization=0)] * 100)
+    assert (of_job().minutes, of_job().over_time) == (4, (100,) * 25 + (0,) * 25)
 
 
 @pytest.fixture

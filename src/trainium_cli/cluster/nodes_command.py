@@ -14,6 +14,7 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
 from trainium_cli.layout import Table
+from trainium_cli.quantities import percent
 from trainium_cli.terminal import console, echo, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.explanations.known_errors import KnownError, known_error
@@ -29,6 +30,7 @@ from trainium_core.plan import Plan
 from trainium_core.problems import nearest
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.stacks.deployment_failure import deployment_failure
+from trainium_wire.metric_sample import NOT_MEASURED, RecentMetrics
 from trainium_wire.node_record import CheckRecord
 
 _PAUSE_S = 5
@@ -158,6 +160,7 @@ _SHOWN_GONE = 10
 
 def nodes_table(report: NodesReport) -> Group:
     """One row for each node, and the verdict."""
+    measured = any(node.metrics != NOT_MEASURED for node in report.nodes)
     rows = [
         (
             node.instance_id,
@@ -166,13 +169,20 @@ def nodes_table(report: NodesReport) -> Group:
             Text(node.state, style=_STYLE.get(node.state, "")),
             _moment(node.since),
             _moment(node.launched),
+            *([*_metrics(node.metrics)] if measured else []),
             node.problem,
         )
         for node in report.nodes
     ]
-    columns = ("Instance", "Zone", "Address", "State", "Since", "Launched", "Problem")
+    metrics = ("Busy", "Memory", "Errors") if measured else ()
+    columns = ("Instance", "Zone", "Address", "State", "Since", "Launched", *metrics, "Problem")
     drawn: Sequence[Table | Text] = [table(columns, rows, wrapping=("Problem",)), Text("")] if rows else []
     return Group(*[*drawn, *_gone(report), Text(f"{report.verdict.state}: {report.verdict.reason}")])
+
+
+def _metrics(metrics: RecentMetrics) -> tuple[str, str, str]:
+    errors = "unknown" if metrics.errors is None else f"{metrics.errors:g}"
+    return percent(metrics.core_utilization), percent(metrics.memory_utilization), errors
 
 
 def _gone(report: NodesReport) -> Sequence[Table | Text]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from statistics import fmean
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ import click
 from trainium_cli.cluster_choice import cluster_stack_name, others_sentence, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
-from trainium_cli.quantities import duration
+from trainium_cli.quantities import duration, percent
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.clusters.absence import absence
@@ -21,7 +22,7 @@ from trainium_core.clusters.status import ClusterStatus, JobStatus, cluster_stat
 from trainium_core.engines.registry import ENGINES_WITH_NODES
 from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.nodes.aws_nodes import AwsNodes, AwsUsage
-from trainium_core.nodes.report import report_as_json
+from trainium_core.nodes.report import NodesReport, report_as_json
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import minute_text
 from trainium_core.prices.price import CAPACITY_BLOCK
@@ -29,6 +30,7 @@ from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.pilot_end import utc_text
 from trainium_runtime.usage import ClusterUsage, LastJob
+from trainium_wire.metric_sample import NOT_MEASURED, known_sum
 
 
 @click.command()
@@ -157,6 +159,8 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
     yield "End", _end(cluster.ends, now)
     if found.usage:
         yield "In use", _usage(found.usage, idle_minutes)
+    if found.nodes and (busy := _utilization(found.nodes)):
+        yield "Utilization", busy
     if found.has_nodes:
         yield "Job", f"{found.job.job_id}: {found.job.status}" if found.job else "none"
     for number, event in enumerate(found.events):
@@ -187,6 +191,23 @@ def status_as_json(found: ClusterStatus) -> dict[str, Any]:
         "events": [{"time": event.time, "status": event.status, "reason": event.reason} for event in found.events],
         "not_read": list(found.not_read),
     }
+
+
+def _utilization(report: NodesReport) -> str:
+    """The metrics of the nodes that report any; empty if none does."""
+    measured = {node.instance_id: node.metrics for node in report.nodes if node.metrics != NOT_MEASURED}
+    if not measured:
+        return ""
+    busy = {name: value for name, one in measured.items() if (value := one.core_utilization) is not None}
+    memory = [value for one in measured.values() if (value := one.memory_utilization) is not None]
+    lowest = min(busy, key=lambda name: busy[name], default="")
+    least = f" (least: {lowest}, {percent(busy[lowest])})" if len(busy) > 1 else ""
+    errors = known_sum([one.errors for one in measured.values()])
+    return (
+        f"cores {percent(fmean(busy.values()) if busy else None)}{least}, memory "
+        f"{percent(fmean(memory) if memory else None)}, errors {'unknown' if errors is None else f'{errors:g}'}; "
+        f"{len(busy)} of {len(report.nodes)} nodes report"
+    )
 
 
 def _usage(usage: ClusterUsage, idle_minutes: int | None) -> str:

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
+from statistics import fmean
 from typing import Any
 
 from trainium_cli.invocation import Invocation
 from trainium_cli.layout import Table
-from trainium_cli.quantities import duration, size
+from trainium_cli.quantities import duration, percent, size, sparkline
 from trainium_cli.terminal import console, echo, pairs, table
 from trainium_core.costs.estimate import Total, dollars
 from trainium_core.engines.registry import ENGINES
@@ -23,6 +24,7 @@ from trainium_core.plurals import count
 from trainium_wire.formats import moment
 from trainium_wire.job import Job, Outcome
 from trainium_wire.job_progress import CacheUse
+from trainium_wire.metric_sample import known_sum
 
 _BAR = 30
 _HOUR = 3600
@@ -30,6 +32,7 @@ _LONGEST_COMMAND = 400
 _MAX_CACHE_WARNINGS = 3
 _MAX_DOWNLOADS = 5
 _MAX_OBSERVED = 5
+_NODES_SHOWN = 8
 _PRECISE = 100
 _RATES = {"steps_per_second": "steps/s", "tokens_per_second": "tokens/s"}
 
@@ -103,6 +106,7 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
         ("progress", progress_text(progress)),
         ("cache", "; ".join(cache_lines(state))),
         ("observed", "; ".join(observed_lines(state))),
+        ("busy", "; ".join(utilization_lines(state))),
         ("profile", _profile(state.job)),
         ("lasted", duration(lasted_seconds(state))),
         ("cost", _cost(state, running_hour)),
@@ -244,6 +248,24 @@ def cache_lines(state: JobState) -> Iterator[str]:
             yield _cache_line(use)
     texts = (text for node in nodes for use in node.caches for text in (*use.warnings, *use.failed))
     yield from [*dict.fromkeys(texts)][:_MAX_CACHE_WARNINGS]
+
+
+def utilization_lines(state: JobState) -> Iterator[str]:
+    """The mean utilization of the nodes in the last attempt, that of each node over time, and errors."""
+    nodes = state.attempts[-1].nodes if state.attempts else ()
+    measured = [(node.node, node.utilization) for node in nodes if node.utilization]
+    if not measured:
+        return
+    means = [found.core_utilization for _, found in measured if found.core_utilization is not None]
+    yield f"cores {percent(fmean(means) if means else None)} on average"
+    by_load = sorted(measured, key=lambda one: one[1].core_utilization or 0)
+    for node, found in by_load[:_NODES_SHOWN]:
+        yield f"node {node} {percent(found.core_utilization)} {sparkline(found.over_time)}"
+    if len(measured) > _NODES_SHOWN:
+        yield f"the other {len(measured) - _NODES_SHOWN} nodes are busier"
+    for name, words in (("execution_errors", "failed executions"), ("ecc_uncorrected", "uncorrected memory errors")):
+        if total := known_sum([getattr(found, name) for _, found in measured]):
+            yield f"{total:g} {words}"
 
 
 def observed_lines(state: JobState) -> Iterator[str]:

@@ -135,6 +135,8 @@ def attempt_records(state: JobState, usd_per_hour: Decimal | None) -> Iterator[M
                 yield {"event": "graphs", "attempt": number, "node": node.node, "graphs": graphs}
             if node.observed:
                 yield {"event": "observed", "attempt": number, "node": node.node, **asdict(node.observed)}
+            if node.utilization:
+                yield {"event": "utilization", "attempt": number, "node": node.node, **asdict(node.utilization)}
             if node.progress:
                 yield {"event": "progress", "attempt": number, "node": node.node, "progress": node.progress}
         if attempt.outcome is not None:

@@ -1,7 +1,8 @@
 """Reads the nodes of a deployed cluster: its group, instances, records and membership."""
 
+import time
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from trainium_core.engines.registry import ENGINES
@@ -12,15 +13,17 @@ from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe_group, describe_instances
-from trainium_runtime.usage import ClusterUsage, LastJob
-from trainium_runtime.usage_store import read_last_job, read_usage
+from trainium_runtime.usage import ClusterUsage, LastJob, is_current
+from trainium_runtime.usage_store import read_last_job, read_reports, read_usage
 from trainium_wire.keys import RECORDS_PREFIX
 from trainium_wire.membership import Membership
+from trainium_wire.metric_sample import RecentMetrics, recent_metrics
 from trainium_wire.node_record import StoredRecord
 from trainium_wire.stack_record import StackRecord
 
 Descriptions = Mapping[str, Mapping[str, Any]]
 _NOT_DESCRIBED: Descriptions = {}
+_METRICS_SECONDS = 60.0
 
 
 class AwsUsage(AwsService):
@@ -46,6 +49,8 @@ class AwsNodes(AwsFleets):
     def __init__(self, region: str, *, clients: Clients | None = None) -> None:
         super().__init__(region, clients=clients)
         self._stores: dict[str, NodeStore] = {}
+        self._metrics: Mapping[str, RecentMetrics] = {}
+        self._metrics_read_at = -_METRICS_SECONDS
 
     def nodes(self, stack: str, *, described: Descriptions = _NOT_DESCRIBED) -> DeployedNodes | None:
         """The nodes of a stack; None if the stack does not exist.
@@ -81,6 +86,7 @@ class AwsNodes(AwsFleets):
                 raise self._missing(fleet.stack, str(error)) from error
         records, membership = self._stored(fleet)
         return DeployedNodes(
+            metrics=self._recent_metrics(fleet.bucket, group.instances),
             wanted=group.desired,
             instances=self._instances(name, group, described),
             records=records,
@@ -88,6 +94,20 @@ class AwsNodes(AwsFleets):
             suspended=group.suspended,
             templates=group.launched,
         )
+
+    def _recent_metrics(self, bucket: str, instances: Collection[str]) -> Mapping[str, RecentMetrics]:
+        """The metrics in current usage reports, read at most once a minute."""
+        if instances and time.monotonic() - self._metrics_read_at >= _METRICS_SECONDS:
+            with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
+                reports = read_reports(self.client("s3"), bucket, instances)
+            now = datetime.now(UTC)
+            self._metrics = {
+                instance: recent_metrics(report.samples)
+                for instance, report in reports.items()
+                if report.samples and is_current(report, now)
+            }
+            self._metrics_read_at = time.monotonic()
+        return self._metrics
 
     def newest_version(self, template_id: str) -> int | None:
         """The number of the newest version of a launch template; None if the template does not exist."""

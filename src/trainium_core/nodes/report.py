@@ -12,6 +12,7 @@ from trainium_runtime.errors import UnavailableError
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
 from trainium_runtime.recovery import WINDOW, Recovery, plan_recovery
 from trainium_wire.membership import Membership
+from trainium_wire.metric_sample import NOT_MEASURED, RecentMetrics
 from trainium_wire.node_record import CheckRecord, StoredRecord, failures
 
 
@@ -108,6 +109,7 @@ class DeployedNodes:
         for_jobs: Size limits if nodes start with jobs; None otherwise.
         templates: Launch template and version of the instances by ID, as
             `trainium_runtime.node_store.template_version`.
+        metrics: Current metrics of the instances that report any, by ID.
     """
 
     wanted: int
@@ -117,6 +119,7 @@ class DeployedNodes:
     suspended: tuple[str, ...] = ()
     for_jobs: JobBounds | None = None
     templates: Mapping[str, str] = field(default_factory=dict[str, str])
+    metrics: Mapping[str, RecentMetrics] = field(default_factory=dict[str, RecentMetrics])
 
 
 def template_sentence(templates: Mapping[str, str], newest: int) -> str | None:
@@ -147,6 +150,7 @@ class NodeStatus:
         launched: Launch time, if EC2 returns it.
         problem: What is wrong, or what the node waits for; empty otherwise.
         checks: The checks in the node's record.
+        metrics: Current metrics of the devices.
     """
 
     instance_id: str
@@ -157,6 +161,7 @@ class NodeStatus:
     launched: datetime | None
     problem: str
     checks: tuple[CheckRecord, ...]
+    metrics: RecentMetrics = NOT_MEASURED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,6 +291,7 @@ def _status(node: NodeInstance, deployed: DeployedNodes, recovery: Recovery) -> 
         launched=node.launched,
         problem=problem,
         checks=stored.record.checks if stored else (),
+        metrics=deployed.metrics.get(node.instance_id, NOT_MEASURED),
     )
 
 
@@ -319,6 +325,7 @@ def report_as_json(report: NodesReport, *, only: str | None = None) -> Mapping[s
                 "since": node.since.isoformat() if node.since else None,
                 "launched": node.launched.isoformat() if node.launched else None,
                 "checks": [vars(check) for check in node.checks],
+                "metrics": vars(node.metrics),
             }
             for node in report.nodes
             if only in (None, node.instance_id)

@@ -1,6 +1,7 @@
 """`trn nodes`: the table, the checks of one node, JSON, and the exit code."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from tests.cli.running import GOOD, run
 from trainium_cli.cluster import nodes_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.nodes.report import DeployedNodes, NodesNotCreatedError
+from trainium_wire.metric_sample import RecentMetrics
 
 
 @pytest.fixture
@@ -116,3 +118,13 @@ def test_stack_without_group_is_not_watched(account: FakeNodes) -> None:
     account.answers = [NodesNotCreatedError("TrnClusterStack", "DELETE_IN_PROGRESS")]
     ended = run("nodes", *GOOD, "--watch")
     assert (ended.exit_code, len(account.requests)) == (ExitCode.UNKNOWN, 1)
+
+
+def test_metrics_of_nodes_are_shown_and_missing_ones_are_unknown(account: FakeNodes) -> None:
+    metrics = RecentMetrics(core_utilization=97.4, memory_utilization=40, execution_errors=2, ecc_uncorrected=1)
+    account.answers = [replace(VERIFIED, metrics={A: metrics})]
+    first, second = (line for line in run("nodes", *GOOD).stdout.splitlines() if line.startswith("i-"))
+    assert "97% 40% 3" in " ".join(first.split())
+    assert "unknown unknown unknown" in " ".join(second.split())
+    shown = json.loads(run("nodes", *GOOD, "--json").stdout)["nodes"]
+    assert [node["metrics"]["core_utilization"] for node in shown] == [97.4, None]

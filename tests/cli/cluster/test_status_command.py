@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from tests.cli.cluster.deployed_nodes import A, B
 from tests.cli.cluster.test_nodes_command import BOOTING, VERIFIED, FakeNodes
 from tests.cli.running import GOOD, run
 from tests.core.test_clusters import FakeClusters, node, stack
@@ -18,6 +19,7 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_core.nodes.report import DeployedNodes, NodesNotCreatedError, NoFleetError
 from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import UnavailableError
+from trainium_wire.metric_sample import RecentMetrics
 
 END = datetime(2026, 12, 1, tzinfo=UTC)
 MADE = StackEvent(kind="stack", logical_id="s", status="CREATE_COMPLETE", of_stack=True, time=END)
@@ -162,3 +164,10 @@ def test_nodes_of_an_older_launch_template_version_are_named_with_the_way_to_rep
     printed = " ".join(shown(monkeypatch, deployed).stdout.split())
     assert ("2 of 2 nodes run version 2 of the launch template; the newest is version 3." in printed) is older
     assert ("raise trn:node_generation (in an app: node_generation), and deploy" in printed) is older
+
+
+def test_utilization_of_the_nodes_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = {A: RecentMetrics(90, 40, 0, 0, 0), B: RecentMetrics(core_utilization=10)}
+    line = "cores 50% (least: i-0bbbbbbbbbbbbbbbb, 10%), memory 40%, errors 0; 2 of 2 nodes report"
+    assert line in " ".join(shown(monkeypatch, replace(VERIFIED, metrics=metrics)).stdout.split())
+    assert "Utilization" not in shown(monkeypatch, VERIFIED).stdout

@@ -1,5 +1,6 @@
 """What `trn run` and `trn jobs JOB` show about a job."""
 
+import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -155,3 +156,16 @@ def test_failure_of_a_known_rank_is_not_explained_by_the_end_of_torchrun(cluster
     job_nodes.end_attempt("failed", **failure)
     job_nodes.end("failed", **failure)
     assert run("jobs", *TWO, JOB.id).stdout.endswith("\nReason: rank 0: ValueError: no\n")
+
+
+def test_utilization_of_each_node_is_shown_over_time_and_recorded(cluster: Cluster) -> None:
+    nodes = cluster.job_nodes
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    nodes.start()
+    measured = {"minutes": 1, "buckets": [[0, 1], [50, 1], [0, 0], [100, 1]], "execution_errors": 3}
+    nodes.node(0, "running", utilization=measured)
+    shown = " ".join(run("jobs", *TWO, JOB.id).stdout.split())
+    assert "cores 50% on average; node 0 50% ▁▅ █; 3 failed executions" in shown
+    lines = [json.loads(line) for line in run("jobs", *TWO, JOB.id, "--record").stdout.splitlines()]
+    (found,) = [line for line in lines if line["event"] == "utilization"]
+    assert (found["node"], found["over_time"], found["ecc_uncorrected"]) == (0, [0, 50, None, 100], None)

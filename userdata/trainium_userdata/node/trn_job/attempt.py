@@ -144,6 +144,7 @@ class NodeAttempt:
             "phases": {name: round(seconds, 3) for name, seconds in phases.items()},
             "progress": self._progress.as_record(),
             "graphs": self._compiling.counts(),
+            "utilization": launch.utilization,
             **self._observed.as_record(),
             "compile_caches": self._caches.as_record(has_first_step=self._progress.first is not None),
             "exit_code": self._exit_code,

@@ -65,6 +65,7 @@ class Launch(NamedTuple):
         seconds_left: Remaining seconds of the job's time limit; None without one.
         notice_file: File with the notice that this node will be interrupted, if there is one; empty: no notices.
         notice_seconds: How many seconds before the interruption the notice applies.
+        metrics_file: File with the metrics of the node in the attempt, if there is one.
         compile_cache: `url`, `folder` on this node, `stack`, `venv`, `instance_type`, `lnc` and `read_only`; None
             without a compile cache.
         venv: Virtual environment of the job's stack, or of the node; None without one.
@@ -82,6 +83,7 @@ class Launch(NamedTuple):
     seconds_left: float | None = None
     notice_file: str = ""
     notice_seconds: float = 900
+    metrics_file: str = ""
     compile_cache: dict[str, Any] | None = None
     venv: str | None = None
     timing: Timing = Timing()
@@ -94,6 +96,16 @@ class Launch(NamedTuple):
     def name(self) -> str:
         """This node, for messages."""
         return f"node {self.rank} ({self.nodes[self.rank]['instance_id']})"
+
+    @property
+    def utilization(self) -> dict[str, Any] | None:
+        """The metrics of this node in this attempt; None if there are none."""
+        try:
+            raw: Any = json.loads(Path(self.metrics_file).read_text())
+        except (OSError, ValueError):
+            return None
+        is_own = isinstance(raw, dict) and (raw.get("job"), raw.get("attempt")) == (self.job, self.attempt)
+        return cast("dict[str, Any]", raw) if is_own else None
 
     @property
     def place(self) -> Path:

@@ -24,6 +24,7 @@ from . import files, job_cache
 from .cluster import ClusterMembership, folder, unreachable
 from .job_attempts import READY_SECONDS, ended_attempts, neighbours, resumption, unready
 from .job_unit import JobUnit
+from .metrics import JOB_METRICS
 from .notices import timestamp
 from .objects import Objects
 
@@ -126,10 +127,15 @@ class ClusterJob:
         """ID of the job, if it has not ended; otherwise empty."""
         return self._job if self._spec and not self._is_over else ""
 
-    def holds(self, instance_id: str) -> bool:
-        """Whether the open job waits for nodes, or its last attempt has this instance."""
+    def attempt_on(self, instance_id: str) -> int | None:
+        """The attempt of the open job on an instance; 0 if it waits for nodes. None if it does not hold the instance.
+
+        Between two attempts, the job holds the instances of the last one.
+        """
+        if self._active:
+            return self._unit.begun()[1]
         names = [node["instance_id"] for node in self._start.get("nodes", [])]
-        return bool(self.open_job) and (not names or instance_id in names)
+        return self._attempt if self.open_job and (not names or instance_id in names) else None
 
     @property
     def _job(self) -> str:
@@ -227,6 +233,7 @@ class ClusterJob:
             "resume_job": self._start["resume_job"],
             "seconds_left": self._start["seconds_left"],
             "notice_file": str(files.path(self._notice)),
+            "metrics_file": str(files.path(JOB_METRICS)),
             "venv": str(environment[1]) if environment else None,
             "compile_cache": job_cache.compile_cache(stack) if self._wanted.compile_cache else None,
         }

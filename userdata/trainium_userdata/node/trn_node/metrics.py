@@ -6,17 +6,20 @@ Source of the EFA counters: EC2 User Guide, "Monitor an Elastic Fabric Adapter o
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timezone
+from typing import Any
 
-from trainium_wire.metric_sample import MAX_SAMPLES, MetricSample
+from trainium_wire.metric_sample import MAX_BUCKETS, MAX_SAMPLES, TOTALS, MetricSample
 
 from . import files, gpu, hardware
 from .device_readings import SECONDS, Reading, gpu_readings, neuron_readings
 
+JOB_METRICS = "run/trn/job-metrics.json"
 EFA_COUNTERS = {
     "tx_bytes": "efa_sent_bytes",
     "rx_bytes": "efa_received_bytes",
@@ -105,3 +108,39 @@ def efa_counts(name: str) -> dict[str, int]:
     found = files.path("sys/class/infiniband").glob(f"*/ports/1/hw_counters/{name}")
     texts = {str(file): files.read(str(file)).strip() for file in found}
     return {file: int(text) for file, text in texts.items() if text.isdigit()}
+
+
+class JobMetrics:
+    """The metrics of this node in its current attempt, in a file that the program of the job puts into its report."""
+
+    def __init__(self) -> None:
+        self._record: dict[str, Any] = {}
+        with contextlib.suppress(ValueError):
+            self._record = json.loads(files.read(JOB_METRICS))
+
+    def add(self, job: str, attempt: int, samples: list[MetricSample]) -> None:
+        """Add the samples of an attempt. Raises OSError."""
+        same = (self._record.get("job"), self._record.get("attempt")) == (job, attempt)
+        record = self._record if same else {"job": job, "attempt": attempt, "minutes": 1, "taken": 0, "buckets": []}
+        for sample in samples:
+            self._add(record, sample)
+        self._record = record
+        if samples:
+            files.write(JOB_METRICS, json.dumps(record))
+
+    def _add(self, record: dict[str, Any], sample: MetricSample) -> None:
+        buckets, number = record["buckets"], record["taken"] // record["minutes"]
+        if number == MAX_BUCKETS:
+            pairs = zip(buckets[::2], buckets[1::2])
+            record["buckets"] = buckets = [[one[0] + other[0], one[1] + other[1]] for one, other in pairs]
+            record["minutes"] *= 2
+            number //= 2
+        if number == len(buckets):
+            buckets.append([0, 0])
+        if sample.core_utilization is not None:
+            buckets[number][0] = round(buckets[number][0] + sample.core_utilization, 2)
+            buckets[number][1] += 1
+        record["taken"] += 1
+        for name in TOTALS:
+            known = [value for value in (record.get(name), getattr(sample, name)) if value is not None]
+            record[name] = (max if name == TOTALS[0] else sum)(known) if known else None

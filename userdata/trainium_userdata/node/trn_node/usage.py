@@ -11,7 +11,7 @@ from trainium_wire.usage import NodeUsage, State
 
 from . import files
 from .hardware import DEVICES
-from .metrics import Metrics
+from .metrics import JobMetrics, Metrics
 from .objects import Objects
 
 SECONDS = 60
@@ -40,24 +40,26 @@ class Usage:
     """
 
     def __init__(self, s3: Objects) -> None:
-        self.metrics = Metrics()
+        self.metrics, self._of_job = Metrics(), JobMetrics()
         self._s3 = s3
         self._idle_seconds = 0.0
         self._polled_at = 0.0
         self._sent: tuple[str, str] = ("", "")
         self._sent_at = 0.0
 
-    def poll(self, url: str, job: str, now: float, *, holds_node: bool) -> None:
+    def poll(self, url: str, job: str, now: float, *, attempt: int | None) -> None:
         """Check the usage, and write it if that is due. Raises OSError.
 
         Args:
             url: URL of the object.
             job: ID of the current job; empty without one.
             now: Seconds since 1970.
-            holds_node: Whether the job waits for nodes, or has this node.
+            attempt: The job's attempt on this node, 0 if it waits for nodes. None: the job does not hold this node.
         """
         state, detail = _state(job)
-        self.metrics.poll(job if holds_node else "", now)
+        samples = self.metrics.poll("" if attempt is None else job, now)
+        if attempt:
+            self._of_job.add(job, attempt, samples)
         elapsed = min(max(now - self._polled_at, 0), 2 * SECONDS) if self._polled_at else 0
         self._idle_seconds = self._idle_seconds + elapsed if state == self._sent[0] == "idle" else 0
         self._polled_at = now

@@ -147,8 +147,8 @@ class Watch:
         elif name == "usage":
             if own_record:
                 url = instance_key(f"{folder()}/{USAGE_PREFIX}", files.own_name(own_record["instance_id"]))
-                holds_node = self._job.holds(own_record["instance_id"])
-                self.usage.poll(url, self._job.open_job, self._now(), holds_node=holds_node)
+                attempt = self._job.attempt_on(own_record["instance_id"])
+                self.usage.poll(url, self._job.open_job, self._now(), attempt=attempt)
         elif name == "record":
             self._update_record(own_record)
         elif name == "drain":
