@@ -25,7 +25,7 @@ QUICK = {
     "give_way": TIMEOUT_SECONDS,
     "stacks": TIMEOUT_SECONDS,
 }
-OF_THE_LAUNCH = ("timing", "notice_file", "seconds_left", "compile_cache", "venv")
+OF_THE_LAUNCH = ("timing", "notice_file", "metrics_file", "seconds_left", "compile_cache", "venv")
 SPEC: dict[str, Any] = {
     "format": 1,
     "id": JOB,

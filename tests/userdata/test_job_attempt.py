@@ -1,5 +1,6 @@
 """An attempt of a job, run for real: wrappers, login shells, processes, signals and sockets; S3 is a stand-in."""
 
+import json
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ import pytest
 
 from tests.userdata.job_nodes import JobNodes
 from tests.userdata.node_files import BUCKET, JOB, TIMEOUT_SECONDS
+from trainium_core.explanations.known_errors import known_error
 
 ENDLESS = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(1)\n"
 ON_NODE = "import os\nnode = int(os.environ['TRN_NODE_RANK'])\n"
@@ -305,3 +307,37 @@ def test_variables_may_contain_those_of_folders_which_are_beside_the_source(node
     nodes.start(script, environment={"WHERE": "$TRN_OUTPUT_DIR/x $HOME"})
     assert nodes.wait() == [0]
     assert "True\nTrue True\n" in nodes.log()
+
+
+COUNTS_ERRORS = """
+counter = open({counter!r}, "w")
+counter.write("2")
+counter.close()
+raise SystemExit({code})
+"""
+
+
+@pytest.mark.parametrize(("code", "reason"), [(1, "exit code 1; Neuron device 3: {words}"), (0, "")])
+def test_device_that_counts_errors_is_named_in_the_end_of_a_failed_job(nodes: JobNodes, code: int, reason: str) -> None:
+    counter = nodes.folder / "sys/devices/virtual/neuron_device/neuron3/stats/hardware/mem_ecc_uncorrected"
+    counter.parent.mkdir(parents=True)
+    counter.write_text("1")
+    nodes.start(COUNTS_ERRORS.format(counter=str(counter), code=code))
+    nodes.wait()
+    words = "new uncorrectable memory errors (mem_ecc_uncorrected)"
+    assert nodes.end["reason"].endswith(reason.format(words=words))
+    known = known_error(nodes.end["reason"])
+    assert (known.name if known else "") == ("uncorrectable memory error" if code else "")
+
+
+def test_report_of_a_node_has_its_metrics_in_this_attempt(nodes: JobNodes, tmp_path: Path) -> None:
+    measured = {"job": JOB, "attempt": 1, "minutes": 1, "buckets": [[90, 1]]}
+    (tmp_path / "metrics.json").write_text(json.dumps(measured))
+    nodes.start("", metrics_file=str(tmp_path / "metrics.json"))
+    nodes.wait()
+    assert nodes.record()["utilization"] == measured
+    nodes.next_attempt()
+    (tmp_path / "metrics.json").write_text(json.dumps({**measured, "attempt": 7}))
+    nodes.start("", metrics_file=str(tmp_path / "metrics.json"))
+    nodes.wait()
+    assert nodes.record()["utilization"] is None

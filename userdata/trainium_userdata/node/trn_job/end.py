@@ -7,8 +7,9 @@ import threading
 import time
 from typing import Any
 
-from trainium_wire.job import end_record
+from trainium_wire.job import SUCCEEDED, end_record
 from trainium_wire.logs import file_logger
+from trn_node import hardware
 
 from .launch import Launch
 from .store import Store
@@ -28,6 +29,7 @@ class End:
     def __init__(self, launch: Launch, store: Store) -> None:
         self._launch, self._store = launch, store
         self._key = launch.keys.end
+        self._error_counts = hardware.counters()
         self.over = threading.Event()
         self.content: dict[str, Any] = {}
 
@@ -54,6 +56,8 @@ class End:
     ) -> None:
         """Write the end, unless another node already has. Retries until it is written or read.
 
+        Unless the attempt succeeded, the reason names the devices of this node that counted uncorrectable errors in it.
+
         Args:
             result: One of RESULTS of trainium_wire.job.
             reason: A sentence, for users.
@@ -61,9 +65,10 @@ class End:
             exit_code: Exit code of that process, or of the command.
             traceback: Traceback of that process, if any.
         """
+        errors = [] if result == SUCCEEDED else [*hardware.increases(self._error_counts, hardware.counters())]
         own = end_record(
             result,
-            reason,
+            "; ".join([reason, *errors[: hardware.ERRORS_NAMED]]),
             instance_id=self._launch.nodes[self._launch.rank]["instance_id"],
             node=self._launch.rank,
             rank=rank,
