@@ -104,8 +104,8 @@ class Launch(NamedTuple):
             raw: Any = json.loads(Path(self.metrics_file).read_text())
         except (OSError, ValueError):
             return None
-        is_own = isinstance(raw, dict) and (raw.get("job"), raw.get("attempt")) == (self.job, self.attempt)
-        return cast("dict[str, Any]", raw) if is_own else None
+        record = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
+        return record if (record.get("job"), record.get("attempt")) == (self.job, self.attempt) else None
 
     @property
     def place(self) -> Path:

@@ -121,12 +121,12 @@ class JobMetrics:
     def add(self, job: str, attempt: int, samples: list[MetricSample]) -> None:
         """Add the samples of an attempt. Raises OSError."""
         same = (self._record.get("job"), self._record.get("attempt")) == (job, attempt)
-        record = self._record if same else {"job": job, "attempt": attempt, "minutes": 1, "taken": 0, "buckets": []}
+        if not same:
+            self._record = {"job": job, "attempt": attempt, "minutes": 1, "taken": 0, "buckets": []}
         for sample in samples:
-            self._add(record, sample)
-        self._record = record
+            self._add(self._record, sample)
         if samples:
-            files.write(JOB_METRICS, json.dumps(record))
+            files.write(JOB_METRICS, json.dumps(self._record))
 
     def _add(self, record: dict[str, Any], sample: MetricSample) -> None:
         buckets, number = record["buckets"], record["taken"] // record["minutes"]
