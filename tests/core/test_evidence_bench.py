@@ -27,6 +27,7 @@ from trainium_core.jobs.follow import LogLine
 from trainium_core.jobs.progress import JobState
 from trainium_wire.job import Outcome
 from trainium_wire.job_progress import Attempt, NodeProgress
+from trainium_wire.metric_sample import Utilization
 
 FILE = """
 name = "lm"
@@ -188,6 +189,17 @@ def test_unknown_step_seconds_have_their_own_reason(spec: BenchFile) -> None:
     assert record.metrics["step_seconds_p50"].why_null == "a progress line reports several steps"
     record = record_of(spec, [measured_run(ended("failed"), (), spec, 1)] * 3)
     assert record.metrics["step_seconds_p50"].why_null == "0 of 3 runs count: at least 3 are needed"
+
+
+@pytest.mark.parametrize(("missing", "value", "n"), [(0, 40.0, 3), (1, None, 2), (3, "no metric", 0)])
+def test_utilization_of_the_nodes_is_a_metric_if_all_runs_have_it(
+    spec: BenchFile, missing: int, value: float | str | None, n: int
+) -> None:
+    lines = [LogLine(attempt=1, rank=0, text=f"TRN step={step} tokens=8 seconds=1") for step in (1, 2, 3, 4)]
+    measured = [None if run < missing else Utilization(core_utilization=30.0 + 10 * run) for run in range(3)]
+    runs = [measured_run(ended(utilization=one), training_steps(lines), spec, 1) for one in measured]
+    metric = record_of(spec, runs).metrics.get("core_utilization")
+    assert (metric.value, metric.n) == (value, n) if metric else value == "no metric"
 
 
 def test_unknown_price_makes_costs_null(spec: BenchFile) -> None:

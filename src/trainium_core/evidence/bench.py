@@ -18,6 +18,7 @@ from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import graph_counts, restart_counts
 
 TOKENS_PER_SECOND, STEPS_PER_SECOND = "tokens_per_second", "steps_per_second"
+CORE_UTILIZATION = "core_utilization"
 USD_PAID, USD_LIST = "usd_per_million_tokens_paid", "usd_per_million_tokens_list"
 
 MOST_SAMPLES = 10_000
@@ -38,12 +39,14 @@ class MeasuredRun:
         rates: Work per second by metric, including metrics of other tools.
         imported: The results of other tools.
         why_no_rates: Why a run that counts lacks rates; empty if it has all of them.
+        core_utilization: Mean of all nodes in percent, over the whole attempt; None if a node does not measure it.
     """
 
     run: RecordedRun
     rates: Mapping[str, float] = field(default_factory=dict[str, float])
     imported: tuple[Imported, ...] = ()
     why_no_rates: str = ""
+    core_utilization: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +69,19 @@ def measured_run(
     state: JobState, steps: Sequence[TrainingStep], file: BenchFile, seed: int, imported: tuple[Imported, ...] = ()
 ) -> MeasuredRun:
     """The measurements of a job. If they do not count, the run has the reason in `excluded`."""
+    return replace(_measured_run(state, steps, file, seed, imported), core_utilization=_core_utilization(state))
+
+
+def _core_utilization(state: JobState) -> float | None:
+    nodes = state.attempts[-1].nodes if state.attempts else ()
+    means = [node.utilization.core_utilization if node.utilization else None for node in nodes]
+    known = [mean for mean in means if mean is not None]
+    return fmean(known) if known and len(known) == len(means) else None
+
+
+def _measured_run(
+    state: JobState, steps: Sequence[TrainingStep], file: BenchFile, seed: int, imported: tuple[Imported, ...]
+) -> MeasuredRun:
     if reason := not_counted(state):
         return MeasuredRun(run=_run(state, (), seed, reason))
     rates = imported_rates(imported)
@@ -255,6 +271,9 @@ def run_metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tup
                 runs_percentile(samples, quantile, "s") if is_known else unknown("s", no_samples),
             )
         yield from _costs(TOKENS_PER_SECOND, used, prices, _why_unknown(TOKENS_PER_SECOND, used, few))
+    if busy := [run.core_utilization for run in used if run.core_utilization is not None]:
+        some = unknown("%", f"{len(busy)} of {len(used)} runs have it", n=len(busy))
+        yield CORE_UTILIZATION, runs_mean(busy, "%") if len(busy) == len(used) else some
     yield from _imported(used)
     for rate in sorted({name for run in used for name in run.rates if name.rpartition(".")[2] in _COSTED}):
         yield from _costs(rate, used, prices, f"not all runs have {rate} above 0")
