@@ -138,3 +138,9 @@ def test_no_other_device_memory_is_verified(number: int, size: Any):
     devices = devices_of(TRN1)
     devices[number] |= {"memory_size": size}
     assert problems(TRN1, devices)
+
+
+def test_monitoring_programs_do_not_use_cores() -> None:
+    commands = ("/opt/aws/neuron/bin/neuron-monitor -c /run/trn/neuron-monitor.json", "neuron-top", "python train.py")
+    processes = [{"pid": pid, "command": command} for pid, command in enumerate(commands)]
+    assert neuron.users([{"neuron_device": 0, "neuron_processes": processes}]) == ["python train.py (2)"]

@@ -18,6 +18,11 @@ MEMORY_TOLERANCE = 0.05
 JSON_OPTIONS = (("-j",), ("--output-format", "json"))
 """Neuron 2.34 replaces -j with the other option (AWS Neuron SDK documentation, announcement of 2026-10-16)."""
 REFUSED_OPTION = re.compile("flag|option|argument|usage|no longer|not supported", re.I)
+OBSERVERS = {
+    *("neuron-monitor", "neuron-top", "neuron-ls"),
+    *("nvidia-smi", "nvidia-persiste", "nv-fabricmanage", "nv-hostengine", "dcgmi", "dcgm-exporter"),
+}
+"""Programs that open devices and compute nothing. Linux cuts names after 15 characters."""
 DEVICE_FIELDS = {"neuron_device", "nc_count"}
 Devices = list[dict[str, Any]]
 
@@ -95,11 +100,14 @@ def core_count(devices: Devices) -> int:
 
 
 def users(devices: Devices) -> list[str]:
-    """Processes that use NeuronCores: command and process ID."""
+    """Processes that use NeuronCores, except OBSERVERS: command and process ID."""
     held = [device.get("neuron_processes") for device in devices]
     processes = [process for users in held if isinstance(users, list) for process in cast("list[Any]", users)]
     valid = [cast("dict[str, Any]", process) for process in processes if isinstance(process, dict)]
-    return sorted({f"{process.get('command')} ({process.get('pid')})" for process in valid})
+    programs = [(str(process.get("command")), process.get("pid")) for process in valid]
+    return sorted(
+        {f"{line} ({pid})" for line, pid in programs if line.split(" ")[0].rpartition("/")[2] not in OBSERVERS}
+    )
 
 
 def expected_if_close(size: int | None, expected: int) -> int | None:

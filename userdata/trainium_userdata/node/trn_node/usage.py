@@ -12,6 +12,7 @@ from trainium_wire.usage import NodeUsage, State
 from . import files
 from .hardware import DEVICES
 from .metrics import JobMetrics, Metrics
+from .neuron import OBSERVERS
 from .objects import Objects
 
 SECONDS = 60
@@ -23,12 +24,6 @@ facts.toml."""
 
 NAMED = 3
 """The maximum number of named processes."""
-
-OBSERVERS = {
-    *("neuron-monitor", "neuron-top", "neuron-ls"),
-    *("nvidia-smi", "nvidia-persiste", "nv-fabricmanage", "nv-hostengine", "dcgmi", "dcgm-exporter"),
-}
-"""Programs that open devices and compute nothing. Linux cuts names after 15 characters."""
 
 GPUS = "proc/driver/nvidia/gpus"
 
