@@ -49,8 +49,7 @@ class AwsNodes(AwsFleets):
     def __init__(self, region: str, *, clients: Clients | None = None) -> None:
         super().__init__(region, clients=clients)
         self._stores: dict[str, NodeStore] = {}
-        self._metrics: Mapping[str, RecentMetrics] = {}
-        self._metrics_read_at = -_METRICS_SECONDS
+        self._metrics: dict[str, tuple[float, Mapping[str, RecentMetrics]]] = {}
 
     def nodes(self, stack: str, *, described: Descriptions = _NOT_DESCRIBED) -> DeployedNodes | None:
         """The nodes of a stack; None if the stack does not exist.
@@ -97,17 +96,18 @@ class AwsNodes(AwsFleets):
 
     def _recent_metrics(self, bucket: str, instances: Collection[str]) -> Mapping[str, RecentMetrics]:
         """The metrics in current usage reports, read at most once a minute."""
-        if instances and time.monotonic() - self._metrics_read_at >= _METRICS_SECONDS:
+        read_at, found = self._metrics.get(bucket, (-_METRICS_SECONDS, {}))
+        if instances and time.monotonic() - read_at >= _METRICS_SECONDS:
             with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
                 reports = read_reports(self.client("s3"), bucket, instances)
             now = datetime.now(UTC)
-            self._metrics = {
+            found = {
                 instance: recent_metrics(report.samples)
                 for instance, report in reports.items()
                 if report.samples and is_current(report, now)
             }
-            self._metrics_read_at = time.monotonic()
-        return self._metrics
+            self._metrics[bucket] = time.monotonic(), found
+        return found
 
     def newest_version(self, template_id: str) -> int | None:
         """The number of the newest version of a launch template; None if the template does not exist."""

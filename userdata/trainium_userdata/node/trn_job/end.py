@@ -68,7 +68,7 @@ class End:
         errors = [] if result == SUCCEEDED else [*hardware.increases(self._error_counts, hardware.counters())]
         own = end_record(
             result,
-            "; ".join([reason, *errors[: hardware.ERRORS_NAMED]]),
+            "; ".join(filter(None, [reason, *errors[: hardware.ERRORS_NAMED]])),
             instance_id=self._launch.nodes[self._launch.rank]["instance_id"],
             node=self._launch.rank,
             rank=rank,
