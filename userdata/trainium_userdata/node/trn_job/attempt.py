@@ -58,8 +58,7 @@ class NodeAttempt:
         self._launch, self._store, self._why_ended = launch, store, why_ended
         self._end = End(launch, store)
         self.log = Log(lambda part, text: store.write_text(launch.keys.log(launch.rank, part), text))
-        self._notices = Notices(launch, store)
-        self._neighbours = Neighbours(launch, store)
+        self._notices, self._neighbours = Notices(launch, store), Neighbours(launch, store)
         self._progress, self._compiling = RankProgress(), Compiling()
         self._observed = FrameworkCounters(launch, self._compiling)
         self._caches = CompileCaches(launch, self.log.say)
