@@ -99,7 +99,9 @@ def read_secret(arn: str) -> str:
 
 def end_with_the_server() -> None:
     """End this process when the embedded AWS, which holds this process's standard input open, ends."""
-    sys.stdin.buffer.read()
+    # Without a buffer, whose lock would abort this process at its own end.
+    while os.read(sys.stdin.fileno(), 1):
+        pass
     os._exit(1)
 
 
