@@ -3,6 +3,8 @@
 from trainium_cdk.argument_types import check_argument_types
 from trainium_cdk.checks import PropsError
 from trainium_cdk.cluster import TrainiumCluster
+from trainium_cdk.eks.node_group import NeuronNodeGroup
+from trainium_cdk.eks.pod_role import PodRole
 from trainium_cdk.fleet.capacity import Capacity
 from trainium_cdk.fleet.fleet_interface import INeuronFleet
 from trainium_cdk.fleet.launch_template import NeuronLaunchTemplate
@@ -38,6 +40,7 @@ __all__ = [
     "LustreFileSystem",
     "NeuronFleet",
     "NeuronLaunchTemplate",
+    "NeuronNodeGroup",
     "NeuronSubnet",
     "NodeChecks",
     "NodeImage",
@@ -47,6 +50,7 @@ __all__ = [
     "PlanError",
     "PlanStack",
     "PlannedTraining",
+    "PodRole",
     "PropsError",
     "QuotaCheck",
     "SageMakerTraining",

@@ -11,6 +11,7 @@ import pytest
 from aws_cdk import Environment, Stack
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks as eks
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
@@ -60,6 +61,7 @@ def names() -> dict[str, Any]:
             "datetime": datetime,
             "timezone": timezone,
             "ec2": ec2,
+            "eks": eks,
             "iam": iam,
             "kms": kms,
             "s3": s3,
@@ -67,6 +69,7 @@ def names() -> dict[str, Any]:
             "vpc": vpc,
         },
         "app": ec2.SecurityGroup(stack, "App", vpc=vpc),
+        "cluster": eks.Cluster.from_cluster_attributes(stack, "Cluster", cluster_name="prod"),
         "data": s3.Bucket(stack, "Data"),
         "group": autoscaling.CfnAutoScalingGroup(stack, "Group", max_size="2", min_size="0"),
         "monitored": ec2.SecurityGroup(stack, "Monitored", vpc=vpc),

@@ -2,6 +2,8 @@
 
 from aws_cdk import App, Duration, Environment, RemovalPolicy, Size, Stack, Stage
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks as eks
+from aws_cdk import aws_eks_v2 as eks_v2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 
@@ -50,7 +52,22 @@ def parts(stack: Stack) -> trn.INeuronFleet:
     trn.NeuronSubnet(stack, "Subnet", vpc=network.vpc, instance_type=TYPE)
     trn.QuotaCheck(stack, "Quota", instance_type=TYPE, nodes=2)
     trn.SageMakerTraining(stack, "Training", cluster_name="parts")
+    node_groups(stack, network.vpc)
     return fleet
+
+
+def node_groups(stack: Stack, vpc: ec2.IVpc) -> None:
+    name, group_id = "prod", "sg-0123456789abcdef0"
+    old: eks.ICluster = eks.Cluster.from_cluster_attributes(
+        stack, "Old", cluster_name=name, vpc=vpc, cluster_security_group_id=group_id
+    )
+    new: eks_v2.ICluster = eks_v2.Cluster.from_cluster_attributes(
+        stack, "New", cluster_name=name, vpc=vpc, cluster_security_group_id=group_id
+    )
+    trn.NeuronNodeGroup(stack, "OldNodes", cluster=old, instance_type=TYPE)
+    group = trn.NeuronNodeGroup(stack, "NewNodes", cluster=new, instance_type=TYPE, capacity=trn.Capacity.spot())
+    scheduler = trn.PodRole(stack, "Scheduler", cluster=new, service_account="scheduler")
+    group.grant_scale(scheduler)
 
 
 def planned(app: App, settings: trn.Plan) -> None:

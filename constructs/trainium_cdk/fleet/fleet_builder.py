@@ -179,14 +179,14 @@ class Fleet(CreatedFleet):
                 description=f"generation {props.replacing.get('node_generation', '1')}",
             ),
         )
-        self._launch_template, self._image_id = made, made.image_id
+        self._launch_template, self._image_id = made, image_id
         places = {name: value for name, value in asdict(locations).items() if value and name != "node_script_url"}
         self.version = LaunchTemplateVersion(
             self,
             "LaunchTemplateVersion",
             template=self.launch_template,
-            image_id=made.image_id,
-            image_name=image_name(self, props.image, made.image_id),
+            image_id=image_id,
+            image_name=image_name(self, props.image, image_id),
             node_script_arn=script.arn,
             # Running instances keep their tag trn:cluster, by which `trn` and permissions find nodes.
             settings={**props.replacing, "cluster_name": props.node.cluster_name},

@@ -44,6 +44,8 @@ class LaunchTemplateProps:
 
     Attributes:
         market_type: Market type of the instances, in EC2's terms; None for On-Demand Instances and reservations.
+        image_id: Image of the instances; None if the service that launches them chooses it, as EKS does.
+        instance_profile: Instance profile of the instances; None if that service sets it.
         tags: Tags of the template, instances, volumes and network interfaces, in addition to trn:cluster and Name.
         description: Description of the version; a change creates a new version.
     """
@@ -51,11 +53,11 @@ class LaunchTemplateProps:
     node: NodeSettings
     capacity: Capacity
     market_type: str | None
-    image_id: str
     root_volume: RootVolume
     security_groups: Sequence[ec2.ISecurityGroup]
-    instance_profile: iam.IInstanceProfile
-    user_data: str
+    image_id: str | None = None
+    instance_profile: iam.IInstanceProfile | None = None
+    user_data: str = ""
     placement_group_name: str | None = None
     volume_key: Key | None = None
     block_devices: Sequence[ec2.BlockDevice] = ()
@@ -72,7 +74,6 @@ class LaunchTemplateBase(Resource):
     additional volumes as JSON.
     """
 
-    image_id: str
     block_devices_text: str
     _tags: TagManager
     _template: ec2.CfnLaunchTemplate
@@ -116,12 +117,14 @@ class LaunchTemplateBase(Resource):
         self._tags = TagManager(TagType.KEY_VALUE, "AWS::EC2::LaunchTemplate")
         tags = {**props.tags, CLUSTER_TAG: node.cluster_name, "Name": f"{node.cluster_name}-node"}
         groups = [group.security_group_id for group in props.security_groups]
-        self.image_id = props.image_id
         further = block_device_mappings(
             self, props.block_devices, root_device_name=props.root_volume.device_name, key=props.volume_key
         )
         self.block_devices_text = json.dumps(Stack.of(self).resolve(further), sort_keys=True)
-        group, market = props.placement_group_name, None
+        group, market, profile = props.placement_group_name, None, None
+        if props.instance_profile is not None:
+            arn = props.instance_profile.instance_profile_arn
+            profile = ec2.CfnLaunchTemplate.IamInstanceProfileProperty(arn=arn)
         if props.market_type:
             market = ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type=props.market_type)
         self._template = ec2.CfnLaunchTemplate(
@@ -130,9 +133,7 @@ class LaunchTemplateBase(Resource):
             launch_template_data=_Data(
                 instance_type=node.type.name,
                 image_id=props.image_id,
-                iam_instance_profile=ec2.CfnLaunchTemplate.IamInstanceProfileProperty(
-                    arn=props.instance_profile.instance_profile_arn
-                ),
+                iam_instance_profile=profile,
                 network_interfaces=[
                     _interface(interface, groups, is_only=len(node.network_interfaces) == 1)
                     for interface in node.network_interfaces
@@ -175,6 +176,8 @@ class NeuronLaunchTemplate(LaunchTemplateBase):
             user_data=ec2.UserData.for_linux(),
         )
     """
+
+    image_id: str
 
     def __init__(
         self,
@@ -243,12 +246,13 @@ class NeuronLaunchTemplate(LaunchTemplateBase):
         if not security_groups:
             fix = "pass a group: without one, EC2 uses the default group of the VPC"
             raise refuse(self, "security_groups", "an empty list", allowed="at least one group", fix=fix)
+        self.image_id = node_image_id(self, image, kind)
         self._make(
             LaunchTemplateProps(
                 node=node,
                 capacity=purchase_option,
                 market_type=launch_market_type(purchase_option),
-                image_id=node_image_id(self, image, kind),
+                image_id=self.image_id,
                 root_volume=checked_root_volume(
                     self,
                     size=root_volume_size,

@@ -1,0 +1,58 @@
+"""An EKS cluster with two groups of Trainium nodes, and a role for the pods of training jobs."""
+
+from aws_cdk import App, CfnOutput, Environment, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
+
+from trainium_cdk import CompileCache, NeuronNodeGroup, PodRole
+
+REGION = "us-east-2"
+ADD_ONS = ("eks-pod-identity-agent", "eks-node-monitoring-agent")
+
+app = App()
+stack = Stack(app, "TrainingOnEks", env=Environment(region=REGION))
+vpc = ec2.Vpc(stack, "Vpc", availability_zones=[f"{REGION}{letter}" for letter in "abc"], nat_gateways=1)
+cluster = eks.Cluster(
+    stack,
+    "Cluster",
+    cluster_name="training",
+    version=eks.KubernetesVersion.V1_35,
+    vpc=vpc,
+    default_capacity_type=eks.DefaultCapacityType.NODEGROUP,
+    default_capacity=0,
+)
+admin = app.node.try_get_context("admin")
+if admin:
+    cluster.grant_cluster_admin("Admin", admin)
+system = cluster.add_nodegroup_capacity(
+    "System", instance_types=[ec2.InstanceType("m7i.large")], min_size=2, desired_size=2, max_size=3
+)
+for name in ADD_ONS:
+    eks.Addon(stack, name, cluster=cluster, addon_name=name).node.add_dependency(system)
+
+# For the device plugin. The nodes are launched when someone raises the desired size.
+NeuronNodeGroup(
+    stack,
+    "Trn1",
+    cluster=cluster,
+    instance_type=ec2.InstanceType("trn1.32xlarge"),
+    nodes=2,
+    desired_nodes=0,
+    cluster_name="eks-trn1",
+)
+# For the DRA drivers.
+NeuronNodeGroup(
+    stack,
+    "Trn2",
+    cluster=cluster,
+    instance_type=ec2.InstanceType("trn2.48xlarge"),
+    nodes=2,
+    desired_nodes=0,
+    cluster_name="eks-trn2",
+)
+
+cache = CompileCache(stack, "CompileCache")
+trainer = PodRole(stack, "Trainer", cluster=cluster, namespace="training", service_account="trainer")
+cache.grant_read_write(trainer)
+CfnOutput(stack, "CompileCacheUrl", value=cache.url)
+app.synth()
