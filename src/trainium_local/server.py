@@ -152,7 +152,7 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     from trainium_local.permissions import enforcement
     from trainium_local.resources import callbacks, registry
     from trainium_local.seeds import vcpu_quotas, zones
-    from trainium_local.services import capacity_reservations, clock_control, console_output, schedules
+    from trainium_local.services import capacity_reservations, clock_control, console_output, eks, schedules
 
     if settings.iam == "enforced":
         enforcement.enforce()
@@ -161,6 +161,7 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     capacity_reservations.empty_zones(settings.no_capacity)
     services.install(endpoint=connection.endpoint)
     pcs_service.install()
+    eks.install()
     cloudformation.install()
     resources.install(connection)
 
