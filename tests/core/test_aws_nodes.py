@@ -143,6 +143,6 @@ def test_metrics_are_those_of_current_usage_reports(account: AwsNodes, nodes: li
         sample = MetricSample(at=at, core_utilization=80)
         report = NodeUsage(state="in-use", at=at, samples=(sample,)).to_json()
         client("s3").put_object(Bucket=BUCKET, Key=f"usage/{instance}.json", Body=report)
-    found = account.nodes(STACK)
+    found = account.nodes(STACK, with_metrics=True)
     assert found
     assert {name: metrics.core_utilization for name, metrics in found.metrics.items()} == {nodes[0]: 80}

@@ -88,7 +88,7 @@ def _report(invocation: Invocation, account: AwsNodes, plan: Plan, stack: str) -
         UnavailableError: AWS could not be read.
     """
     try:
-        deployed = account.nodes(stack)
+        deployed = account.nodes(stack, with_metrics=True)
     except NodesNotCreatedError as error:
         if error.status.endswith("_IN_PROGRESS") and "ROLLBACK" not in error.status:
             raise

@@ -112,7 +112,7 @@ def cluster_status(
             return None
 
     described = {node.instance_id: node.described for node in cluster.nodes}
-    deployed = read_or_note("nodes", lambda: nodes.nodes(stack, described=described))
+    deployed = read_or_note("nodes", lambda: nodes.nodes(stack, described=described, with_metrics=True))
     all_events = read_or_note("events", lambda: events.stack_events(stack, after=None)) or ()
     templates: Mapping[str, str] = deployed.templates if deployed else {}
     newest = (

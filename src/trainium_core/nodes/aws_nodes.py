@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -51,18 +52,25 @@ class AwsNodes(AwsFleets):
         self._stores: dict[str, NodeStore] = {}
         self._metrics: dict[str, tuple[float, Mapping[str, RecentMetrics]]] = {}
 
-    def nodes(self, stack: str, *, described: Descriptions = _NOT_DESCRIBED) -> DeployedNodes | None:
+    def nodes(
+        self, stack: str, *, described: Descriptions = _NOT_DESCRIBED, with_metrics: bool = False
+    ) -> DeployedNodes | None:
         """The nodes of a stack; None if the stack does not exist.
 
         Args:
             stack: Name of the stack.
             described: EC2's descriptions of instances by ID, which were read already.
+            with_metrics: Read the metrics of nodes in an Auto Scaling group too.
         """
         fleet = self.fleet_record(stack)
         if fleet is None:
             return None
         if fleet.group is not None:
-            return self._scaling_group(fleet, fleet.group, described)
+            deployed = self._scaling_group(fleet, fleet.group, described)
+            if not with_metrics:
+                return deployed
+            instances = [node.instance_id for node in deployed.instances]
+            return replace(deployed, metrics=self._recent_metrics(fleet.bucket, instances))
         service = ENGINES[fleet.engine].service_nodes()
         assert service is not None, "an engine without it records the group"
         group = service.group(self, fleet.cluster)
@@ -85,7 +93,6 @@ class AwsNodes(AwsFleets):
                 raise self._missing(fleet.stack, str(error)) from error
         records, membership = self._stored(fleet)
         return DeployedNodes(
-            metrics=self._recent_metrics(fleet.bucket, group.instances),
             wanted=group.desired,
             instances=self._instances(name, group, described),
             records=records,
