@@ -8,12 +8,19 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
 
-from tests.constructs.synth import cluster_template
+from stacks.trn_cluster_stack import TrnClusterStack
+from tests.constructs.synth import Template, cluster_template, template_of
+from tests.core.aws_stubs import IMAGE_MANIFEST
 from tests.deploy.account import Account, differences, instance_ids, outputs
 from tests.deploy.clock import MovableClock
 from tests.deploy.command import run_trn
 from tests.deploy.test_sleep_and_wake import OPTIONS
+from trainium_core import Plan
 from trainium_core.naming import STACK_NAME
 from trainium_local.server import Settings
 from trainium_runtime.naming import STOPPED_TAG
@@ -80,8 +87,8 @@ def clock(account: Account) -> MovableClock:
     return MovableClock(connection=account.aws.connection)
 
 
-def deploy_pilot(account: Account, clock: MovableClock, **settings: Any) -> Pilot:
-    account.deploy(cluster_template(**settings))
+def deploy_pilot(account: Account, clock: MovableClock, template: Template | None = None, **settings: Any) -> Pilot:
+    account.deploy(template or cluster_template(**settings))
     queue = account.aws.client("sqs").create_queue(QueueName="notices")["QueueUrl"]
     arn = f"arn:aws:sqs:{account.aws.region}:123456789012:notices"
     account.aws.client("sns").subscribe(TopicArn=outputs(account.cluster())["Notices"], Protocol="sqs", Endpoint=arn)
@@ -128,6 +135,45 @@ def test_pilot_is_warned_stopped_and_deleted_on_time(account: Account, clock: Mo
         time.sleep(0.5)
     assert status(account) is None
     assert pilot.subjects[2:] == ["trn-pilot is being deleted"]
+    assert differences(before, account.inventory()) == []
+
+
+class _WithData(TrnClusterStack):
+    """The cluster with a bucket and a repository of the app, which nothing empties."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        super().__init__(scope, construct_id, plan=plan)
+        s3.Bucket(self, "Data", removal_policy=RemovalPolicy.DESTROY)
+        ecr.Repository(self, "Images", removal_policy=RemovalPolicy.DESTROY)
+
+
+def test_content_that_blocks_the_end_is_named_until_it_is_deleted(account: Account, clock: MovableClock) -> None:
+    before, deployed = account.inventory(), clock.now
+    template = template_of(_WithData, STACK_NAME, {"ends": "8h", "ends_action": "destroy"})
+    pilot = deploy_pilot(account, clock, template)
+    (bucket,) = [name for name in account.cluster().ids("AWS::S3::Bucket") if "-data" in name]
+    (repository,) = account.cluster().ids("AWS::ECR::Repository")
+    s3_client, ecr_client = account.aws.client("s3"), account.aws.client("ecr")
+    s3_client.put_object(Bucket=bucket, Key="data", Body=b"kept")
+    ecr_client.put_image(repositoryName=repository, imageManifest=IMAGE_MANIFEST, imageTag="first")
+    clock.forward_to(deployed + timedelta(hours=8, minutes=RUN))
+    clock.forward(minutes=RUN)
+    deadline = time.monotonic() + 180
+    while status(account) != "DELETE_FAILED" and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert pilot.subjects[-1] == "trn-pilot is being deleted"
+
+    shown = run_trn(account, "status", *OPTIONS)
+    assert (shown.code, "DELETE_FAILED" in shown.printed) == (1, True), shown.printed
+    audited = run_trn(account, "audit", *OPTIONS)
+    assert (audited.code, bucket in audited.printed, repository in audited.printed) == (1, True, True), audited.printed
+    refused = run_trn(account, "destroy", "--yes", *OPTIONS)
+    assert (refused.code, bucket in refused.problems, repository in refused.problems) == (1, True, True)
+
+    s3_client.delete_object(Bucket=bucket, Key="data")
+    ecr_client.batch_delete_image(repositoryName=repository, imageIds=[{"imageTag": "first"}])
+    destroyed = run_trn(account, "destroy", "--yes", *OPTIONS)
+    assert destroyed.code == 0, destroyed.printed
     assert differences(before, account.inventory()) == []
 
 
