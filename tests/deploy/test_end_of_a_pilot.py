@@ -165,9 +165,9 @@ def test_content_that_blocks_the_end_is_named_until_it_is_deleted(account: Accou
 
     shown = run_trn(account, "status", *OPTIONS)
     assert (shown.code, "DELETE_FAILED" in shown.printed) == (1, True), shown.printed
-    audited = run_trn(account, "audit", *OPTIONS)
+    audited = run_trn(account, "audit", *OPTIONS, environment={"COLUMNS": "250"})
     assert (audited.code, bucket in audited.printed, repository in audited.printed) == (1, True, True), audited.printed
-    refused = run_trn(account, "destroy", "--yes", *OPTIONS)
+    refused = run_trn(account, "destroy", "--yes", *OPTIONS, environment={"COLUMNS": "250"})
     assert (refused.code, bucket in refused.problems, repository in refused.problems) == (1, True, True)
 
     s3_client.delete_object(Bucket=bucket, Key="data")
