@@ -10,6 +10,7 @@ import pytest
 from tests.cli.cluster.test_nodes_command import VERIFIED
 from tests.cli.running import GOOD
 from tests.core.job_bucket import BUCKET, REGION, NodesOfAJob, job_bucket
+from trainium_cli.jobs import cp_command
 from trainium_core.engines.ec2 import aws_jobs
 from trainium_core.jobs import follow
 from trainium_core.jobs.aws_job_store import JobStore
@@ -70,6 +71,8 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
 
         for name, replacement in {"AwsPrices": no_prices, "AwsNodes": Nodes, "ClusterJobs": Jobs}.items():
             monkeypatch.setattr(aws_jobs, name, replacement)
+        # Whether this module was imported before depends on the tests that ran before.
+        monkeypatch.setattr(cp_command, "ClusterJobs", Jobs)
         monkeypatch.setattr(follow.time, "sleep", pause)
         Path("train.py").write_text("print('hello')\n")
         yield cluster
