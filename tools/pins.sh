@@ -17,7 +17,7 @@ pin() {
     fail "$name: $2 could not be resolved, see above"
 }
 
-hashed=(--universal --generate-hashes)
+hashed=(--universal --generate-hashes --no-strip-extras)
 pin requirements/dev.txt requirements/dev.in "${hashed[@]}" --no-emit-package trainium-cdk
 # The same versions with this package, for `pip install -r requirements.txt`: pip accepts no folder beside hashes.
 pin requirements.txt requirements/dev.in --universal --constraint requirements/dev.txt

@@ -33,8 +33,8 @@ step "wheel and sdist into dist/" .venv/bin/python -m build --outdir dist ||
   fail "$name: wheel and sdist could not be built, see above"
 step "a bare environment" .venv/bin/python -m venv "$bare/env" ||
   fail "$name: the environment could not be created, see above"
-# Without hashes: the wheel has none.
-sed -nE 's/^([a-z0-9].*) \\$/\1/p' requirements/dev.txt >"$bare/constraints.txt"
+# Without hashes, which the wheel does not have, and without extras, which pip refuses in constraints.
+sed -nE 's/^([^ []+)(\[.*\])?(==.*) \\$/\1\3/p' requirements/dev.txt >"$bare/constraints.txt"
 step "the wheel with its extra cli" "$bare/env/bin/pip" install --quiet --no-compile --disable-pip-version-check \
   --constraint "$bare/constraints.txt" "dist/trainium_cdk-$version-py3-none-any.whl[cli]" ||
   fail "$name: the wheel could not be installed; $(registry_advice pip PIP_INDEX_URL)"
