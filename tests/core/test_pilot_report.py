@@ -132,7 +132,7 @@ def test_excluded_run_with_a_warning_is_listed_once() -> None:
 
 
 MISSING = {
-    "trainium": (evidence(GPU), "No record of Trainium has a gate"),
+    "trainium": (evidence(GPU), "Nothing was measured on Trainium"),
     "gpu": (evidence(GOOD), "no record of a GPU"),
     "gates": (evidence(replace(GOOD, gates=())), "No record of Trainium has a gate"),
     "fidelity": (evidence(replace(GOOD, fidelity=())), "No record of Trainium compares results"),
@@ -140,7 +140,7 @@ MISSING = {
     "twelve months": (evidence(GOOD, GPU), "Not computed: no record of trn tco"),
     "recovery": (WHOLE, "Not measured: no record has a number of this kind"),
     "contract": (WHOLE, '<span class="tag amber">open</span>'),
-    "everything": (evidence(), "No record of Trainium has a gate"),
+    "everything": (evidence(), "Nothing was measured on Trainium"),
 }
 
 

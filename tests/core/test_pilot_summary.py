@@ -49,7 +49,7 @@ def test_first_screen_has_saving_break_even_contract_and_runs() -> None:
         r"[\d,]+ to [\d,]+, by the intervals of both throughputs", key_result(WHOLE, "Saving").details[0]
     )
     assert key_result(WHOLE, "Break-even").text.startswith("after ")
-    assert key_result(WHOLE, "Contract").text == "6 of 6 open"
+    assert key_result(WHOLE, "Contract").text == "6 of 6 unanswered"
     failed = replace(GOOD, runs=(*GOOD.runs, RecordedRun(job="lm-9", excluded="the job did not succeed: exit code 1")))
     runs = key_result(evidence(failed), "Runs")
     assert (runs.text, runs.details) == ("3 counted, 1 not", ("lm-9: the job did not succeed: exit code 1",))
@@ -62,7 +62,7 @@ def test_first_screen_without_records_says_what_is_missing() -> None:
         "Tokens per second": "not measured",
         "Saving in twelve months": "unknown",
         "Break-even": "unknown",
-        "Contract": "6 of 6 open",
+        "Contract": "6 of 6 unanswered",
         "Runs on Trainium": "none",
     }
 
@@ -74,7 +74,9 @@ def test_saving_of_the_lab_alone_is_named_as_the_reason() -> None:
         )
         for record in twelve_months()
     ]
-    assert key_result(evidence(LAB_RECORD, *year), "Saving").details == ("trn tco has records of the side lab only",)
+    assert key_result(evidence(LAB_RECORD, *year), "Saving").details == (
+        "no record of trn tco has a cost of Trainium, only of the lab",
+    )
 
 
 def test_ratio_to_imported_numbers_names_their_source_and_date() -> None:

@@ -89,7 +89,7 @@ def decide(evidence: Evidence) -> Decision:
     missing = [
         *(f"The job {job.text}" for job in evidence.failed),
         *(_sentence(judgement) for judgement in deciding if judgement.state in (NOT_MEASURED, WITHIN_NOISE)),
-        *_missing(deciding),
+        *_missing(evidence, deciding),
         *_moved_limits(judgements),
         *_unsupported([judgement.record for judgement in deciding], evidence.answers),
         *evidence.contradictions,
@@ -154,7 +154,11 @@ def _sentence(judgement: Judgement) -> str:
     return f"{judgement.title}: {value}{limit}, {judgement.state} ({judgement.record.id})"
 
 
-def _missing(deciding: Sequence[Judgement]) -> Iterator[str]:
+def _missing(evidence: Evidence, deciding: Sequence[Judgement]) -> Iterator[str]:
+    """What no record of Trainium has, with the next step."""
+    if not any(record.kind == BENCH and record.side == TRAINIUM for record in evidence.records.values()):
+        yield "Nothing was measured on Trainium: next, run trn bench on it, with gates and a reference"
+        return
     if all(judgement.is_fidelity for judgement in deciding):
         yield "No record of Trainium has a gate that was set before the first run"
     if not any(judgement.is_fidelity for judgement in deciding):

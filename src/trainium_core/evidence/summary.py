@@ -187,13 +187,13 @@ def _no_year(records: Sequence[Record]) -> str:
     if any(record.side == TRAINIUM for record in records):
         return "the record of trn tco has one side"
     sides = " and ".join(dict.fromkeys(record.side for record in records))
-    return f"trn tco has records of the side {sides} only"
+    return f"no record of trn tco has a cost of Trainium, only of the {sides}"
 
 
 def _contract(evidence: Evidence) -> KeyResult:
     unanswered = [row["title"] for key, row in questions().items() if key not in evidence.answers]
     total = len(questions())
-    text = f"{len(unanswered)} of {total} open"
+    text = f"{len(unanswered)} of {total} unanswered" if unanswered else "all answered"
     return KeyResult(title="Contract", text=text, details=(", ".join(unanswered).capitalize(),) if unanswered else ())
 
 
@@ -216,4 +216,6 @@ def aws_claim(results: Sequence[KeyResult]) -> str:
     claim = facts()["price_performance_claim"]
     cost = next(result for result in results if result.title.startswith("Cost"))
     measured = f"{cost.title}, measured here: {cost.text}"
+    if cost.text == _NOT_MEASURED:
+        measured = f"{cost.title} was not measured in this pilot"
     return f"{measured}. AWS states {claim['text']} ({claim['source']}, {claim['date']})."
