@@ -9,7 +9,7 @@ import pytest
 from tests.nasty_names import NASTY_NAMES
 from tests.userdata.job_nodes import JobNodes
 from tests.userdata.node_files import BUCKET, JOB, TIMEOUT_SECONDS
-from trainium_userdata.node.trn_node.files import RESULTS_LOST_CODE
+from trainium_wire.job import RESULTS_LOST_CODE
 
 LEAVES_RESULTS = (
     "import os\n"

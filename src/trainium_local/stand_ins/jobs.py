@@ -27,9 +27,9 @@ from trainium_local.environment import HOST, safe_environment
 from trainium_local.resources import api
 from trainium_local.stand_ins.nodes import is_running
 from trainium_userdata.node.trn_job.launch import Launch
-from trainium_userdata.node.trn_node.files import STORED_CODES
 from trainium_wire.job import (
     NODE_LOST,
+    STORED_CODES,
     Job,
     Outcome,
     checkpoint_names,

@@ -11,7 +11,7 @@ import socket
 import sys
 import traceback
 
-from trn_node.files import RESULTS_LOST_CODE
+from trainium_wire.job import RESULTS_LOST_CODE
 from trn_node.objects import Objects
 from trn_node.secret_values import secret_value
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trainium_wire.formats import now_text
-from trainium_wire.job import RESULTS_LOST
-from trn_node.files import RESULTS_LOST_CODE
+from trainium_wire.job import RESULTS_LOST, RESULTS_LOST_CODE
 
 from . import inputs, preparation, processes, source, stacks
 from .checkpoint_download import CheckpointError

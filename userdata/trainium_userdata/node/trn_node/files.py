@@ -12,8 +12,6 @@ from trainium_wire.keys import instance_name
 PLAN = "etc/trn/plan.json"
 LOCATIONS = "etc/trn/places.env"
 RECORD = "var/lib/trn/record.json"
-STORED_CODES, RESULTS_LOST_CODE = (0, 1, 2), 5
-"""Exit codes of `trn_job`: nothing of the attempt is only on this node; results are. Another one is that of a kill."""
 
 
 def path(name: str) -> Path:

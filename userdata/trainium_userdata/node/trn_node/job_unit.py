@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from trainium_wire.job import STORED_CODES
+
 from . import files, job_cache, job_user
 from .job_user import JOB_USER
 from .programs import run
@@ -42,7 +44,7 @@ PROPERTIES = (
 )
 
 
-_STORED = "|".join(f"exited:{code}" for code in files.STORED_CODES)
+_STORED = "|".join(f"exited:{code}" for code in STORED_CODES)
 _KEEP = f'case $EXIT_CODE:$EXIT_STATUS in {_STORED});; *) chmod 750 "$0" && chown root "$0";; esac'
 """Run by root when the unit has ended: a folder that belongs to root is kept. Jobs can read it, such as `trn cp`. The
 folder of a program that was killed is kept, too: it may have said that results are only there."""

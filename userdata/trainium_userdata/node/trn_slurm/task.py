@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from trainium_wire.job import RESULTS_LOST_CODE
 from trn_job.attempt import NodeAttempt
 from trn_job.launch import Launch
 from trn_node import files, job_cache, job_user
@@ -41,7 +42,7 @@ def run(attempts: Attempts, number: int) -> int:
         # The user has no home. This one is new, so that no other job runs what this job writes to ~/.profile.
         os.environ["HOME"] = str(place)
     launch = _launch(attempts, number, start, place)
-    if NodeAttempt(launch, attempts.store, secret_value, slurm.why_ended).run() != files.RESULTS_LOST_CODE:
+    if NodeAttempt(launch, attempts.store, secret_value, slurm.why_ended).run() != RESULTS_LOST_CODE:
         shutil.rmtree(place, ignore_errors=True)
     return 0
 
