@@ -1,4 +1,4 @@
-"""Formats sizes and durations."""
+"""Formats sizes, durations and other numbers."""
 
 from collections.abc import Sequence
 
@@ -34,6 +34,11 @@ def duration_to_the_second(seconds: int) -> str:
 def percent(value: float | None) -> str:
     """A percentage as text; `unknown` for None."""
     return "unknown" if value is None else f"{value:.0f}%"
+
+
+def number_text(value: float | None) -> str:
+    """A number as text; `unknown` for None."""
+    return "unknown" if value is None else f"{value:g}"
 
 
 def sparkline(values: Sequence[float | None]) -> str:

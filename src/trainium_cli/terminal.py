@@ -141,6 +141,11 @@ def echo(
     click.echo(click.style(shown, dim=True) if dim else shown, file=file, err=err, color=colour)
 
 
+def echo_verbatim(text: str, *, err: bool = False) -> None:
+    """Print the words of a script or of a file, without terminal control sequences."""
+    click.echo(printable(text), err=err)
+
+
 def say(text: str) -> None:
     """Print sentences to standard output, wrapped at the screen's width as by `WrappedStream`."""
     echo(text, file=cast("TextIO", WrappedStream(sys.stdout)))
@@ -206,4 +211,4 @@ def shell_lines(command: str, *, indent: int = 2) -> str:
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     # JSON has no NaN and Infinity, which a user's file may contain.
     finite = json.loads(json.dumps(value, default=str), parse_constant=str)
-    click.echo(printable(json.dumps(finite, indent=indent)))
+    echo_verbatim(json.dumps(finite, indent=indent))

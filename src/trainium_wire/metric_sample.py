@@ -15,7 +15,7 @@ VERSION = 1
 """The version of the samples in a record. Readers ignore other versions."""
 
 MAX_SAMPLES = 15
-"""Maximum number of samples in a record: the minutes that the controller reads, and those between two reports."""
+"""Maximum number of samples in a record. Nodes send their reports every four to five minutes."""
 
 _PERCENT = ("core_utilization", "memory_utilization")
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.running import GOOD, run, run_program
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.terminal import console, echo, pairs, print_json
+from trainium_cli.terminal import console, echo, echo_verbatim, pairs, print_json
 
 
 @pytest.mark.parametrize("columns", ["60", "80", "200"])
@@ -32,8 +32,15 @@ def test_commands_under_trn_local_have_its_prefix(
     assert "\n`trn local -- trn support` writes" in run("explain", "a text of no entry").stderr
     console().print(pairs([("next", "`cdk deploy`, `trn local stop`")]))
     print_json({"fix": "`cdk deploy`"})
+    echo_verbatim("a script's `cdk deploy`")
     shown = "  next  `trn local -- cdk deploy`, `trn local stop`"
-    assert capsys.readouterr().out.splitlines() == [shown, "{", '  "fix": "`cdk deploy`"', "}"]
+    assert capsys.readouterr().out.splitlines() == [
+        shown,
+        "{",
+        '  "fix": "`cdk deploy`"',
+        "}",
+        "a script's `cdk deploy`",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
 from trainium_cli.layout import Table
-from trainium_cli.quantities import percent
+from trainium_cli.quantities import number_text, percent
 from trainium_cli.terminal import console, echo, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.explanations.known_errors import KnownError, known_error
@@ -181,8 +181,7 @@ def nodes_table(report: NodesReport) -> Group:
 
 
 def _metrics(metrics: RecentMetrics) -> tuple[str, str, str]:
-    errors = "unknown" if metrics.errors is None else f"{metrics.errors:g}"
-    return percent(metrics.core_utilization), percent(metrics.memory_utilization), errors
+    return percent(metrics.core_utilization), percent(metrics.memory_utilization), number_text(metrics.errors)
 
 
 def _gone(report: NodesReport) -> Sequence[Table | Text]:

@@ -12,7 +12,7 @@ import click
 from trainium_cli.cluster_choice import cluster_stack_name, others_sentence, read_cluster_plan
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
-from trainium_cli.quantities import duration, percent
+from trainium_cli.quantities import duration, number_text, percent
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.clusters.absence import absence
@@ -205,7 +205,7 @@ def _utilization(report: NodesReport) -> str:
     errors = known_sum([one.errors for one in measured.values()])
     return (
         f"cores {percent(fmean(busy.values()) if busy else None)}{least}, memory "
-        f"{percent(fmean(memory) if memory else None)}, errors {'unknown' if errors is None else f'{errors:g}'}; "
+        f"{percent(fmean(memory) if memory else None)}, errors {number_text(errors)}; "
         f"{len(busy)} of {len(report.nodes)} nodes report"
     )
 

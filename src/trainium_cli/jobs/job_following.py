@@ -7,7 +7,7 @@ import click
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import report_interruption
 from trainium_cli.jobs.job_report import lasted_seconds, state_line
-from trainium_cli.terminal import echo
+from trainium_cli.terminal import echo, echo_verbatim
 from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.explaining import job_explanation
 from trainium_core.jobs.follow import JobFollower, LogLine
@@ -40,7 +40,7 @@ def follow_job(
     try:
         for event in follower.events(to_the_end=to_the_end):
             if isinstance(event, LogLine):
-                echo(log_text(event), err=quiet)
+                echo_verbatim(log_text(event), err=quiet)
                 after_line(event)
             else:
                 last = event

@@ -11,7 +11,7 @@ from trainium_cli.invocation import Invocation
 from trainium_cli.jobs.job_engines import asking
 from trainium_cli.jobs.job_following import follow_job, show_reason
 from trainium_cli.jobs.job_report import job_record, show_state, source_row, state_as_json
-from trainium_cli.terminal import console, echo, pairs, print_json
+from trainium_cli.terminal import console, echo, echo_verbatim, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.jobs.engine import JobEngine, PreparedJob, StartUnknownError
 from trainium_core.jobs.follow import JobFollower
@@ -97,7 +97,7 @@ def _show_end(engine: JobEngine, state: JobState, *, as_json: bool, is_aws: bool
         return
     if state.outcome and state.outcome.traceback and state.outcome.node != 0:
         # Those of node 0 are in the output that was followed.
-        echo(f"\n{state.outcome.traceback}")
+        echo_verbatim(f"\n{state.outcome.traceback}")
     console().print()
     show_state(state, hourly, is_aws=is_aws)
     show_reason(engine, state, err=False)

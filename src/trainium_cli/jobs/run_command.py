@@ -20,7 +20,7 @@ from trainium_cli.jobs.job_options import keys_as_given, packed_source, read_req
 from trainium_cli.jobs.job_report import report_source
 from trainium_cli.jobs.job_submission import nothing_started, submit_and_follow
 from trainium_cli.lazy_group import CommandWithSections
-from trainium_cli.terminal import echo, print_json, say
+from trainium_cli.terminal import echo, echo_verbatim, print_json, say
 from trainium_core.jobs.engine import JobEngine, NoStackError, PreparedJob, check_keys
 from trainium_core.plan import Plan
 from trainium_runtime.errors import UnavailableError
@@ -165,7 +165,7 @@ def run(
     if dry_run:
         if upload:
             job.upload()
-        print_json(job.as_json) if invocation.as_json else echo(job.as_text)
+        print_json(job.as_json) if invocation.as_json else echo_verbatim(job.as_text)
         return ExitCode.OK
     if not wake:
         return _run(invocation, plan, engine, job, detach=detach, yes=yes, outputs=outputs)

@@ -57,7 +57,7 @@ def node_steps(
 def _membership_steps(
     snapshot: Snapshot, members: Mapping[str, str] | None, clock: ClockDecision | None
 ) -> Iterator[Step]:
-    """Write the membership if it changes. members: None: its nodes stay as they are."""
+    """Write the membership if its notices change, or its nodes. Without `members`, its nodes stay as they are."""
     stored = snapshot.membership
     notices = _notices(stored.membership.notices, snapshot, clock)
     new = replace(stored.membership, notices=notices) if members is None else Membership.of(members, notices)

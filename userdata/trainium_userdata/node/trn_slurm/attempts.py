@@ -201,7 +201,7 @@ def task_exit_code(end: Mapping[str, Any]) -> int:
 
 
 def parse_nodes(text: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The lines of `task.address`: addresses by instance ID, in the order of ranks, and problems by instance ID.
+    """The lines of `node.address`: addresses by instance ID, in the order of ranks, and problems by instance ID.
 
     Raises ValueError.
     """
