@@ -151,7 +151,10 @@ def fleet_verdict(view: FleetView) -> FleetVerdict:
         return FleetVerdict(state="failed", reason=f"an instance could not be launched: {permanent}")
     verified = [record for record in view.in_state("verified") if record.instance_id not in view.leaving]
     if len(verified) == launched == view.nodes and not _unconnected(view):
-        return FleetVerdict(state="ready", reason=f"{view.nodes} of {view.nodes} nodes verified", nodes=view.nodes)
+        warned = {record.instance_id: record.warnings for record in verified if record.warnings}
+        shown = f"; warnings: {_grouped(warned)}" if warned else ""
+        reason = f"{view.nodes} of {view.nodes} nodes verified{shown}"
+        return FleetVerdict(state="ready", reason=reason, nodes=view.nodes)
     progress = [f"{len(verified)} of {view.nodes} nodes verified, {launched} launched", *_pending(view)]
     return FleetVerdict(
         state="waiting", reason="; ".join(progress), lacks_capacity=launched < view.nodes and _lacks_capacity(view)

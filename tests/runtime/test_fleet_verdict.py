@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
 from trainium_runtime.recovery import Recovery
 from trainium_wire.membership import Membership
-from trainium_wire.node_record import NodeRecord, State
+from trainium_wire.node_record import CheckRecord, NodeRecord, State
 
 NO_RECOVERY = Recovery(limit=0)
 
@@ -50,6 +50,14 @@ def test_fleet_is_ready_with_every_node_verified() -> None:
     assert judge(2, ["a", "b"], [record("a"), record("b")]) == FleetVerdict(
         state="ready", reason="2 of 2 nodes verified", nodes=2
     )
+
+
+def test_warnings_of_verified_nodes_are_part_of_the_verdict() -> None:
+    untested = CheckRecord("internode-collectives", "a sum", "not tested", ok=True, warning="all-reduce: not tested")
+    nodes = [replace(record(name), checks=(untested,)) for name in "ab"]
+    verdict = judge(2, ["a", "b"], nodes)
+    assert (verdict.state, verdict.nodes) == ("ready", 2)
+    assert verdict.reason == "2 of 2 nodes verified; warnings: nodes a, b: all-reduce: not tested"
 
 
 def test_silent_node_is_waited_for_by_name() -> None:

@@ -27,7 +27,7 @@ from trainium_userdata.node.trn_node.internode import (
     RoundOutcome,
     Verdict,
 )
-from trainium_userdata.node.trn_node.internode_rounds import Rounds, Task, check, run_step
+from trainium_userdata.node.trn_node.internode_rounds import Rounds, Task, check, patiently, run_step
 from trainium_userdata.node.trn_node.s3 import S3
 from trainium_wire.cache_place import NATIVE_SETTINGS, native_folders
 
@@ -132,6 +132,27 @@ def test_restarted_node_keeps_its_results(aws: AwsStandIn):
 def test_node_without_leader_waits_within_its_limit():
     rounds = Rounds(S3(), task("i-1"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: RoundOutcome(READY))
     assert rounds.follow().found == "not tested: i-0, which leads the test, wrote nothing within 0.05 seconds"
+
+
+def test_test_continues_after_s3_was_unavailable():
+    answers = iter(
+        [OSError("S3 is unavailable for GET: 503"), TimeoutError("no answer"), Verdict("right", tested=True)]
+    )
+
+    def take_part() -> Verdict:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert patiently(take_part, 60) == Verdict("right", tested=True)
+
+
+def test_test_ends_within_its_time_without_s3():
+    def take_part() -> Verdict:
+        raise OSError("S3 is unavailable for GET: 503")
+
+    assert patiently(take_part, 0).found == "not tested: S3 is unavailable for GET: 503"
 
 
 @pytest.fixture

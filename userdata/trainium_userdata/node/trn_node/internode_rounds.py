@@ -24,7 +24,7 @@ from .check import Check
 from .internode import ASSEMBLY, NAME, NO_RESULT, READY, RIGHT, UNABLE, WRONG, RoundOutcome, Verdict, groups, judge
 from .job_user import JOB_USER, make_job_user_folder
 from .programs import environment, one_line, run
-from .s3 import S3
+from .s3 import S3, S3Error
 
 TASK, RESULT = "run/trn/internode-task.json", "run/trn/internode.json"
 PAUSE_SECONDS = 2
@@ -209,15 +209,26 @@ def check(judgement: Verdict, task: Task) -> Check:
     return Check(NAME, expected, judgement.found, True, warning="; ".join(filter(None, warnings)))
 
 
+def patiently(take_part: Callable[[], Verdict], seconds: float) -> Verdict:
+    """The judgement. While S3 is unavailable, the test continues where it stopped, at most this number of seconds."""
+    ends = time.monotonic() + seconds
+    while True:
+        try:
+            return take_part()
+        except Exception as error:
+            _LOGGER.error("%s: %s", type(error).__name__, error)
+            refused = not isinstance(error, OSError) or (isinstance(error, S3Error) and error.is_final)
+            if refused or time.monotonic() > ends:
+                return Verdict(f"not tested: {one_line(str(error))}")
+        time.sleep(PAUSE_SECONDS)
+
+
 def main() -> None:
     """Take part in the test of TASK, and write RESULT."""
     task, plan = Task.read(), files.plan()
     rounds = Rounds(S3(), task, plan["internode"], lambda group, step: run_step(plan, task, group, step))
-    try:
-        judgement = rounds.lead() if next(iter(task.nodes)) == task.instance_id else rounds.follow()
-    except Exception as error:
-        _LOGGER.error("%s: %s", type(error).__name__, error)
-        judgement = Verdict(f"not tested: {one_line(str(error))}")
+    take_part = rounds.lead if next(iter(task.nodes)) == task.instance_id else rounds.follow
+    judgement = patiently(take_part, plan["internode"]["all_seconds"])
     _LOGGER.info("%s: %s", NAME, judgement.found)
     found = check(judgement, task).counted(plan)
     result = {"version": task.version, "check": found.to_json(), "problem": found.problem}

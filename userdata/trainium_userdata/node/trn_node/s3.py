@@ -28,7 +28,8 @@ class S3Error(OSError):
         self.status = response.status
         self.code = found[1].decode(errors="replace") if found else ""
         message = (found[2] or b"").decode(errors="replace") if found else ""
-        verb = "refuses" if 400 <= self.status < 500 and self.status not in TEMPORARY else "is unavailable for"
+        self.is_final = 400 <= self.status < 500 and self.status not in TEMPORARY
+        verb = "refuses" if self.is_final else "is unavailable for"
         super().__init__(f"S3 {verb} {what}: {self.status} {self.code} {message}".strip())
 
 
