@@ -1,7 +1,9 @@
-"""`trn shell`: a shell on a node of the cluster."""
+"""`trn shell`: a shell on a node of the cluster, or a local port that leads to one of its ports."""
 
+import contextlib
 import shutil
 import signal
+import socket
 import subprocess
 
 import click
@@ -12,19 +14,39 @@ from trainium_cli.invocation import Invocation, context_options, pass_invocation
 from trainium_cli.terminal import echo
 from trainium_cli.waiting import waiting
 from trainium_core.nodes.aws_nodes import AwsNodes
-from trainium_core.nodes.next_steps import PLUGIN_INSTALL_URL, PROGRAMS, session_command
+from trainium_core.nodes.next_steps import PLUGIN_INSTALL_URL, PROGRAMS, forward_command, session_command
 from trainium_core.nodes.report import DeployedNodes
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
 
 
+def _ports(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """The local port and the node's port of `[LOCAL:]PORT`. Raises BadParameter."""
+    if value is None:
+        return None
+    local, _, port = value.rpartition(":")
+    with contextlib.suppress(ValueError):
+        ports = int(local or port), int(port)
+        if all(1 <= number <= 65535 for number in ports):
+            return ports
+    allowed = "a port from 1 to 65535, such as 6006, or two, such as 16006:6006"
+    raise click.BadParameter(f"got {value!r}\n    allowed: {allowed}")
+
+
 @click.command()
 @click.argument("node", required=False)
+@click.option(
+    "--forward",
+    metavar="[LOCAL:]PORT",
+    callback=_ports,
+    help="Open no shell, but forward this port of localhost to the node, for example to TensorBoard. Default of LOCAL: "
+    "the same port.",
+)
 @stack_option
 @context_options
 @pass_invocation
-def shell(invocation: Invocation, node: str | None, stack: str | None) -> int:
-    """Open a shell on a node.
+def shell(invocation: Invocation, node: str | None, forward: tuple[int, int] | None, stack: str | None) -> int:
+    """Open a shell on a node, or forward a port to it.
 
     NODE is a node's rank, such as 3, or an instance ID. Default: the first node. The shell runs as the image's default
     user, with the environment of jobs, through Session Manager. Needs the AWS CLI and its Session Manager plugin.
@@ -33,12 +55,20 @@ def shell(invocation: Invocation, node: str | None, stack: str | None) -> int:
     """
     plan = read_cluster_plan(invocation)
     _check_session(plan)
+    if forward and not _is_free(forward[0]):
+        local, port = forward
+        message = f"Port {local} is in use on this machine: specify another one with --forward LOCAL:{port}"
+        raise CliError(message, ExitCode.NOT_READY)
     stack = cluster_stack_name(invocation, plan, stack)
     with waiting(f"Asking AWS for the nodes of {stack} ..."):
         deployed = AwsNodes(plan.region, clients=invocation.clients).nodes(stack)
     if deployed is None:
         raise missing_stack(invocation, plan, stack)
     instance_id = _instance(deployed, node)
+    if forward:
+        local, port = forward
+        echo(f"localhost:{local} is port {port} of {instance_id}. Ctrl-C ends it.", err=True)
+        return _session(forward_command(plan.region, instance_id, port, local))
     echo(f"{instance_id}: leave it with `exit`.", err=True)
     return _session(session_command(plan.region, instance_id))
 
@@ -85,8 +115,20 @@ def _instance(deployed: DeployedNodes, node: str | None) -> str:
     raise click.UsageError(f"NODE: got {node!r}\n    allowed: {', '.join([*by_rank, *ids])}{hint}")
 
 
+def _is_free(port: int) -> bool:
+    """Whether this machine can listen on the port of localhost."""
+    with socket.socket() as listener:
+        # As programs that listen do: a connection that ended a minute ago does not hold the port.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
 def _session(command: list[str]) -> int:
-    """Run the session. Ctrl-C goes to the shell on the node."""
+    """Run the session. Ctrl-C goes to its program: the shell on the node, or the plugin, which ends forwarding."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return subprocess.run(command, check=False).returncode

@@ -30,6 +30,7 @@ def _torchrun_line(nodes: int, processes: int) -> str:
 
 
 DOCUMENT = "AWS-StartInteractiveCommand"
+FORWARD_DOCUMENT = "AWS-StartPortForwardingSession"
 
 LOGIN = "sudo -iu $(id -nu 1000)"
 """Starts a login shell of the image's default user, who has ID 1000.
@@ -54,6 +55,17 @@ def session_command(region: str, instance_id: str) -> list[str]:
     return [
         *("aws", "ssm", "start-session", "--region", region, "--document-name", DOCUMENT),
         *("--parameters", f"command={LOGIN}", "--target", instance_id),
+    ]
+
+
+def forward_command(region: str, instance_id: str, port: int, local_port: int) -> list[str]:
+    """The command that forwards a local port to a port of the node.
+
+    Source: AWS Systems Manager User Guide, "Starting a session (port forwarding)".
+    """
+    return [
+        *("aws", "ssm", "start-session", "--region", region, "--document-name", FORWARD_DOCUMENT),
+        *("--parameters", f"portNumber={port},localPortNumber={local_port}", "--target", instance_id),
     ]
 
 

@@ -1,5 +1,6 @@
 """`trn cp` and `trn shell` against S3 of moto, with nodes that write real records."""
 
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -166,6 +167,39 @@ def test_shell_opens_session_and_returns_its_exit_code(
     assert (arguments[:2], arguments[-1]) == (["ssm", "start-session"], instance_id)
     assert "command=sudo -iu $(id -nu 1000)" in arguments
     assert aws_cli.exists()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+@pytest.mark.usefixtures("aws_cli")
+def test_shell_forwards_a_local_port_to_a_node(tmp_path: Path) -> None:
+    local = free_port()
+    ended = run("shell", *TWO, "1", "--forward", f"{local}:6006")
+    assert ended.exit_code == 7
+    assert ended.stderr.endswith(f"localhost:{local} is port 6006 of {B}. Ctrl-C ends it.\n")
+    arguments = (tmp_path / "aws.arguments").read_text().splitlines()
+    assert {"AWS-StartPortForwardingSession", f"portNumber=6006,localPortNumber={local}"} <= {*arguments}
+    assert arguments[-1] == B
+
+
+@pytest.mark.usefixtures("aws_cli")
+def test_local_port_in_use_is_refused(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        local = listener.getsockname()[1]
+        ended = run("shell", *TWO, "--forward", str(local))
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert f"Port {local} is in use on this machine: specify another one with --forward LOCAL:{local}" in ended.stderr
+    assert not (tmp_path / "aws.arguments").exists()
+
+
+@pytest.mark.parametrize("given", ["web", "0", "70000", "1:2:3", ":", "6006:"])
+def test_invalid_ports_are_refused(given: str) -> None:
+    ended = run("shell", *TWO, "--forward", given)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "allowed: a port from 1 to 65535, such as 6006, or two, such as 16006:6006" in ended.stderr
 
 
 @pytest.mark.usefixtures("aws_cli")
