@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from botocore.exceptions import ClientError
+
+from trainium_runtime.aws_errors import error_code
 from trainium_runtime.log import log
 from trainium_runtime.node_store import NodeStore
 from trainium_runtime.recovery import WINDOW
@@ -21,6 +24,7 @@ GROUP_TAG = "aws:pcs:compute-node-group-id"
 
 _GONE = ("shutting-down", "terminated")
 _RECLAIMED = "Server.SpotInstanceTermination"
+_CONFLICT = "ConflictException"  # "conflicting operations ... on the same resource at the same time" (AWS PCS API)
 _LONGEST_SUBJECT = 100  # characters (SNS API reference, Publish)
 
 
@@ -46,12 +50,14 @@ class Bound:
         before: The maximum before the check.
         kept: The number of each node that may run a job; None if unknown.
         group: Name of the group.
+        is_refused: Whether AWS PCS refused a lower maximum, because another operation on the group had not ended.
     """
 
     maximum: int
     before: int
     kept: Sequence[int | None]
     group: str
+    is_refused: bool = False
 
     @property
     def can_launch(self) -> bool:
@@ -69,9 +75,15 @@ class Bound:
         what = "stays" if self.maximum == self.before else "is now"
         others = sorted({*range(1, self.maximum + 1)} - {*self.kept})
         names = "NAMES" if None in self.kept else f"{self.group}-[{','.join(map(str, others))}]"
+        why = "with a lower one, AWS PCS would terminate nodes that may run jobs"
+        if self.is_refused:
+            why = (
+                "AWS PCS refused a lower one, because another change of the group has not ended. This function tries "
+                "again when a node fails or a failed node is terminated"
+            )
         return (
-            f"The maximum of the compute node group {what} {self.maximum}: with a lower one, AWS PCS would terminate "
-            "nodes that may run jobs. The other nodes can still be launched, and are billed. `sinfo` on the login node "
+            f"The maximum of the compute node group {what} {self.maximum}: {why}. "
+            "The other nodes can still be launched, and are billed. `sinfo` on the login node "
             f"shows them. To prevent their launch, run there: sudo -i scontrol update NodeName={names} State=DOWN "
             "Reason=failing. This ends the jobs on these nodes."
         )
@@ -93,8 +105,8 @@ class FailureLimit:
 
         A maximum of n leaves the Slurm nodes 1 to n: AWS PCS terminates the instances of the others, and their jobs
         fail. So the maximum becomes the highest number of a node that passed its tests at boot, even if it has failed
-        since: its job may still run. If failed nodes can still be launched, the notice says so. Does nothing if the
-        node of the event has not failed.
+        since: its job may still run. If failed nodes can still be launched, the notice says so: also if AWS PCS refuses
+        the update, which the next failure repeats. Does nothing if the node of the event has not failed.
         """
         instances, records = self._instances(), self._store.records()
         failed = failed_nodes(instances, records)
@@ -115,16 +127,35 @@ class FailureLimit:
         maximum = bounds["maxInstanceCount"]
         kept = [slurm_number(records[name]) for name in instances if _may_run_jobs(name, instances, records)]
         lowest = max((number or maximum for number in kept), default=0)
-        if lowest < maximum:
-            scaling = {"minInstanceCount": min(bounds["minInstanceCount"], lowest), "maxInstanceCount": lowest}
-            self._pcs.update_compute_node_group(**group, scalingConfiguration=scaling)
-            log(lowered_to=lowest, before=maximum)
-        elif len(kept) >= maximum or (node in records and "instance-id" in event.get("detail", {})):
+        scaling = {"minInstanceCount": min(bounds["minInstanceCount"], lowest), "maxInstanceCount": lowest}
+        is_lowered = lowest < maximum and self._update(group, scaling)
+        if not is_lowered and (len(kept) >= maximum or (node in records and "instance-id" in event.get("detail", {}))):
             # None of the group's other nodes can be launched, or the event of the node's record had this notice.
             return
-        name = self._settings["GROUP_NAME"]
-        bound = Bound(maximum=min(lowest, maximum), before=maximum, kept=kept, group=name)
+        bound = Bound(
+            maximum=lowest if is_lowered else maximum,
+            before=maximum,
+            kept=kept,
+            group=self._settings["GROUP_NAME"],
+            is_refused=lowest < maximum and not is_lowered,
+        )
         self._notify(node, reason, len(recent), bound)
+
+    def _update(self, group: Mapping[str, str], scaling: Mapping[str, int]) -> bool:
+        """Change the group. Returns False if AWS PCS refuses it, because another operation has not ended.
+
+        While AWS PCS drains a group after a deployment, this may take as long as the jobs. A retry by Lambda would come
+        too soon; the next failure invokes the function again.
+        """
+        try:
+            self._pcs.update_compute_node_group(**group, scalingConfiguration=scaling)
+        except ClientError as error:
+            if error_code(error) != _CONFLICT:
+                raise
+            log(refused=str(error), wanted=scaling["maxInstanceCount"])
+            return False
+        log(lowered_to=scaling["maxInstanceCount"])
+        return True
 
     def _notify(self, node: str, reason: str, recent: int, bound: Bound) -> None:
         settings = self._settings

@@ -9,6 +9,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +47,7 @@ class Aws:
         self.instances, self.bounds = instances, {"minInstanceCount": 1, "maxInstanceCount": maximum}
         self.updates: list[dict[str, int]] = []
         self.notices: list[str] = []
+        self.refusal = ""
 
     def get_paginator(self, _name: str) -> "Aws":
         return self
@@ -59,6 +61,8 @@ class Aws:
 
     def update_compute_node_group(self, **parameters: Any) -> None:
         _validate("UpdateComputeNodeGroup", parameters)
+        if self.refusal:
+            raise ClientError({"Error": {"Code": self.refusal, "Message": "no"}}, "UpdateComputeNodeGroup")
         self.bounds = parameters["scalingConfiguration"]
         self.updates.append(self.bounds)
 
@@ -169,6 +173,39 @@ def test_termination_of_a_node_that_reported_its_failure_repeats_no_notice() -> 
     check(aws, records, record_event("i-2"))
     check(aws, records, termination_event("i-2"))
     assert len(aws.notices) == 1
+
+
+def test_refused_update_is_said_once_and_repeated_at_the_next_failure() -> None:
+    aws = Aws([instance("i-good"), instance("i-2", "terminated")])
+    records = {**failures(3), "i-good": record("i-good", "verified", slurm_node="nodes-2")}
+    aws.refusal = "ConflictException"
+    check(aws, records, record_event("i-2"))
+    check(aws, records, termination_event("i-2"))
+    (notice,) = aws.notices
+    assert "stays 4: AWS PCS refused a lower one, because another change of the group has not ended." in notice
+    assert "NodeName=nodes-[1,3,4] State=DOWN" in notice
+    aws.refusal = ""
+    check(aws, records, termination_event("i-2"))
+    assert aws.updates == [{"minInstanceCount": 1, "maxInstanceCount": 2}]
+    assert "is now 2: with a lower one" in aws.notices[1]
+
+
+def test_refused_update_without_kept_nodes_names_all_nodes() -> None:
+    aws = Aws([])
+    aws.refusal = "ConflictException"
+    check(aws, failures(3), record_event("i-2"))
+    assert "NodeName=nodes-[1,2,3,4] State=DOWN" in aws.notices[0]
+
+
+def test_update_that_fails_for_another_reason_raises() -> None:
+    aws = Aws([])
+    aws.refusal = "AccessDeniedException"
+    with pytest.raises(ClientError, match="AccessDenied"):
+        check(aws, failures(3), record_event("i-2"))
+    assert aws.notices == []
+    assert "ConflictException" in [
+        shape.name for shape in _MODEL.operation_model("UpdateComputeNodeGroup").error_shapes
+    ]
 
 
 def test_group_with_only_verified_nodes_needs_no_notice() -> None:
