@@ -40,6 +40,7 @@ def stack(
     cluster: str | None = CLUSTER,
     made: Mapping[tuple[str, str], str] | None = None,
     deleted: bool = True,
+    is_bootstrap: bool = False,
 ) -> AuditedStack:
     return AuditedStack(
         name=name,
@@ -49,6 +50,7 @@ def stack(
         created=NOW,
         deleted=NOW if deleted else None,
         made=made or {},
+        is_bootstrap=is_bootstrap,
     )
 
 
@@ -109,7 +111,7 @@ class FakeAuditedAccount:
         return self.tags
 
     def stack_records(self, names: Sequence[str]) -> Sequence[AuditedStack]:
-        assert "CDKToolkit" in names
+        assert "TrnClusterStack" in names
         if self.stacks is None:
             raise UnavailableError("not allowed to read: the permission cloudformation:DescribeStacks is missing")
         return self.stacks

@@ -10,6 +10,7 @@ from trainium_core.audit.outcome import Audit
 from trainium_core.audit.ownership import STACK_ID_TAG
 from trainium_core.audit.resource import Charge, ChargedItem, arn_key, arn_name, arn_type
 from trainium_core.audit.runner import audit
+from trainium_core.audit.stack_record import AuditedStack
 from trainium_core.naming import STACK_NAME
 
 
@@ -133,10 +134,18 @@ def test_unmeasured_resource_is_still_listed() -> None:
     assert [unread.what for unread in found.not_read] == ["EBS volume vol-1"]
 
 
-def test_bootstrap_resource_is_shared_and_does_not_count() -> None:
-    bootstrap = stack("CDKToolkit", cluster=None, made={(VOLUME, "vol-1"): "CREATE_COMPLETE"}, deleted=False)
-    found = audit_with(resource("vol-1"), stacks=[bootstrap])
-    assert [entry.resource.name for entry in found.of("shared")] == ["vol-1"]
+def test_resource_of_each_bootstrap_stack_is_shared_and_does_not_count() -> None:
+    def made(name: str, volume: str, *, is_bootstrap: bool) -> AuditedStack:
+        resources = {(VOLUME, volume): "CREATE_COMPLETE"}
+        return stack(name, cluster=None, made=resources, deleted=False, is_bootstrap=is_bootstrap)
+
+    bootstraps = [made(f"Toolkit{number}", f"vol-{number}", is_bootstrap=True) for number in (1, 2)]
+    stacks = [*bootstraps, made("Another", "vol-3", is_bootstrap=False)]
+    found = audit_with(*(resource(f"vol-{number}") for number in (1, 2, 3)), stacks=stacks)
+    assert [(entry.resource.name, entry.found_by) for entry in found.of("shared")] == [
+        ("vol-1", ("created by stack Toolkit1",)),
+        ("vol-2", ("created by stack Toolkit2",)),
+    ]
     assert found.verdict == "nothing left"
 
 

@@ -249,6 +249,23 @@ def test_untagged_stack_belongs_to_the_cluster_of_its_template() -> None:
     assert StackResponses("CREATE_COMPLETE").record.cluster is None
 
 
+@pytest.mark.parametrize(("output", "is_bootstrap"), [("BootstrapVersion", True), ("BucketName", False)])
+def test_bootstrap_stack_with_any_name_is_known_by_its_output(output: str, is_bootstrap: bool) -> None:
+    created = datetime(2026, 11, 20, tzinfo=UTC)
+    names = {"StackName": "MlToolkit", "StackId": "arn:stack", "StackStatus": "CREATE_COMPLETE"}
+    role = {"ResourceType": "AWS::IAM::Role", "PhysicalResourceId": "r", "ResourceStatus": "CREATE_COMPLETE"}
+    account = AwsAuditedAccount("us-west-2")
+    with Stubber(account.client("cloudformation")) as stub:
+        outputs = [{"OutputKey": output, "OutputValue": "30"}]
+        stub.add_response("describe_stacks", {"Stacks": [{**names, "CreationTime": created, "Outputs": outputs}]})
+        stub.add_response("list_stacks", {"StackSummaries": []})
+        event = {"StackId": "arn:stack", "EventId": "1", "StackName": "MlToolkit", "Timestamp": created, **role}
+        stub.add_response("describe_stack_events", {"StackEvents": [event]})
+        (found,) = account.stack_records(["TrnClusterStack"])
+    assert (found.is_bootstrap, found.cluster) == (is_bootstrap, None)
+    assert bool(found.made) == is_bootstrap
+
+
 def test_newest_stack_event_of_each_resource_counts() -> None:
     bucket = {"ResourceType": "AWS::S3::Bucket", "PhysicalResourceId": "b"}
     itself = {"ResourceType": "AWS::CloudFormation::Stack", "PhysicalResourceId": "arn:stack"}

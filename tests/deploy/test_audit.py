@@ -10,7 +10,8 @@ import pytest
 
 from tests.constructs.synth import cluster_template
 from tests.core.plans import from_settings
-from tests.deploy.account import Account
+from tests.deploy import assembly
+from tests.deploy.account import BOOTSTRAP_PARAMETERS, Account, bootstrap_template
 from tests.deploy.leftovers import ALWAYS_ENDED, CREATORS, create_all
 from tests.local.conftest import EmbeddedAws
 from trainium_core.audit.aws_account import AwsAuditedAccount
@@ -61,10 +62,19 @@ def names(audited: Audit, kind: str) -> set[str]:
     return {one.resource.name for one in audited.of("left") if one.kind == kind}
 
 
+BOOTSTRAPS = {"CDKToolkit": "hnb659fds", "MlToolkit": "mlteam"}
+"""The stacks of `cdk bootstrap` in the account with leftovers, with their qualifiers."""
+
+
 class Leftovers:
-    """An account without stacks, with one resource of each kind from the cluster, and one from others."""
+    """An account with one resource of each kind from the cluster, one from others, and two bootstrap stacks."""
 
     def __init__(self, aws: EmbeddedAws) -> None:
+        for stack, qualifier in BOOTSTRAPS.items():
+            parameters = {**BOOTSTRAP_PARAMETERS, "Qualifier": qualifier}
+            values = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
+            status = assembly.create(aws, stack, TemplateBody=bootstrap_template(), Parameters=values)
+            assert status == "CREATE_COMPLETE", status
         self.own: Mapping[str, str] = create_all(aws.client, cluster=OWN, stack=STACK_NAME)
         self.foreign: Mapping[str, str] = create_all(aws.client, cluster=OTHER, stack="OtherStack")
         self.audit = audit_of(aws)
@@ -94,6 +104,13 @@ def test_foreign_resources_are_never_listed(leftovers: Leftovers, kind: str) -> 
 def test_audit_reads_every_kind_and_finds_leftovers(leftovers: Leftovers) -> None:
     assert leftovers.audit.not_read == ()
     assert leftovers.audit.verdict == "something left"
+
+
+def test_resources_of_each_bootstrap_are_listed_with_their_stack(leftovers: Leftovers) -> None:
+    shared = [(one.kind, *one.found_by) for one in leftovers.audit.of("shared")]
+    for stack in BOOTSTRAPS:
+        kinds = {kind for kind, found_by in shared if found_by == f"created by stack {stack}"}
+        assert kinds == {"S3 bucket", "ECR repository", "SSM parameter", "IAM role"}
 
 
 def one_of(audited: Audit, kind: str) -> Audited:

@@ -12,12 +12,16 @@ from trainium_core.audit.stack_record import DELETE_SKIPPED, AuditedStack
 from trainium_core.aws.identity import AwsIdentities
 from trainium_core.aws.prices import AwsPrices
 from trainium_core.clusters.cluster import ClusterStacks
+from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.stacks.aws_stacks import AwsStackReader
 from trainium_core.stacks.cluster_resources import cluster_resources, tagged_cluster
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
+_BOOTSTRAP_OUTPUT = "BootstrapVersion"
+"""Output of every stack of `cdk bootstrap`, whatever its name and qualifier (CDK Developer Guide, "Customize AWS CDK
+bootstrapping")."""
 _THREADS = 4
 _DELETED_STACKS = 50
 """Maximum number of deleted stacks with other names that are read, last deleted first. Each takes two calls or more."""
@@ -37,8 +41,10 @@ class AwsStackHistory(AwsStackReader):
     def stack_records(self, names: Sequence[str]) -> Sequence[AuditedStack]:
         """Every existing stack, every deleted one with one of the names, and the most recently deleted others.
 
-        `made` is set for stacks with a cluster or with one of the names.
+        `made` is set for stacks with a cluster or with one of the names, and for those of `cdk bootstrap`. Deleted ones
+        of these are found by the default name: the buckets that they retained are theirs.
         """
+        names = (*names, BOOTSTRAP_STACK_NAME)
         existing = self._known.described if self._known else self.describe_stacks()
         stacks = [*existing, *self._deleted(names)]
         with ThreadPoolExecutor(_THREADS) as threads:
@@ -61,7 +67,9 @@ class AwsStackHistory(AwsStackReader):
                 template = self.template_resources(stack["StackId"], stack["StackStatus"])
                 cluster = tagged_cluster({}, template)
                 others = frozenset(template) - cluster_resources(template, cluster) if cluster else others
-        concerned = cluster is not None or stack["StackName"] in names
+        outputs = {output["OutputKey"] for output in stack.get("Outputs", ())}
+        is_bootstrap = stack["StackName"] == BOOTSTRAP_STACK_NAME or _BOOTSTRAP_OUTPUT in outputs
+        concerned = cluster is not None or is_bootstrap or stack["StackName"] in names
         return AuditedStack(
             name=stack["StackName"],
             stack_id=stack["StackId"],
@@ -72,6 +80,7 @@ class AwsStackHistory(AwsStackReader):
             deleted=stack["DeletionTime"] if stack["StackStatus"] == "DELETE_COMPLETE" else None,
             made=self._made(stack["StackId"], others) if concerned else {},
             shared=bool(others),
+            is_bootstrap=is_bootstrap,
         )
 
     def _made(self, stack_id: str, others: Collection[str]) -> Mapping[tuple[str, str], str]:

@@ -14,7 +14,6 @@ from trainium_core.audit.outcome import Audit, Audited, Group, NotRead
 from trainium_core.audit.ownership import ListedResource, Ownership, owned_resources
 from trainium_core.audit.resource import Charge, Found, Resource, arn_key, arn_name, arn_type
 from trainium_core.audit.stack_record import DELETE_SKIPPED, AuditedStack, AuditedStacks, resource_status
-from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError
@@ -158,7 +157,7 @@ def _answers(
 ) -> _Answers:
     calls: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in listers}
     calls[_TAGS] = account.tagged
-    calls[_STACKS] = partial(account.stack_records, (*stack_names, BOOTSTRAP_STACK_NAME))
+    calls[_STACKS] = partial(account.stack_records, stack_names)
     reported, failed = _reported(calls, on_progress)
     if not reported:
         error, more = next(iter(failed.values())), len(failed) - 1
@@ -204,7 +203,7 @@ def _cluster_stacks(records: Sequence[AuditedStack], cluster: str, names: Sequen
         own=own,
         other_names=frozenset(stack.name for stack in records) - {stack.name for stack in own},
         other_ids=frozenset(stack.stack_id for stack in records) - {stack.stack_id for stack in own},
-        bootstrap=tuple(stack for stack in records if stack.name == BOOTSTRAP_STACK_NAME),
+        bootstrap=tuple(stack for stack in records if stack.is_bootstrap),
     )
 
 
@@ -235,8 +234,8 @@ def _in(group: Group, found: Iterable[Found]) -> Iterator[tuple[Group, Found]]:
 
 def _bootstrap_resources(answers: _Answers) -> Iterator[Found]:
     for kind, resource_type, resource in answers.seen:
-        if answers.stacks.bootstrap_made(resource_type, resource.ids):
-            yield Found(kind=kind, resource=resource, found_by=(f"created by stack {BOOTSTRAP_STACK_NAME}",))
+        if stack := answers.stacks.bootstrap_stack(resource_type, resource.ids):
+            yield Found(kind=kind, resource=resource, found_by=(f"created by stack {stack.name}",))
 
 
 def _group(seen: ListedResource, answers: _Answers) -> Group:

@@ -19,9 +19,10 @@ class AuditedStack:
             deleted stacks and stacks with a searched name. None without such a tag.
         deleted: Time of deletion; None if the stack still exists, even partly.
         made: Last status of every resource that it ever created, by CloudFormation type and physical ID; empty for a
-            stack with neither a cluster nor a searched name.
+            stack with neither a cluster nor a searched name that is not of `cdk bootstrap`.
         shared: Whether its template has resources that do not belong to the cluster. `made` omits them unless the stack
             retained them.
+        is_bootstrap: Whether `cdk bootstrap` created it.
     """
 
     name: str
@@ -32,6 +33,7 @@ class AuditedStack:
     deleted: datetime | None = None
     made: Mapping[tuple[str, str], str]
     shared: bool = False
+    is_bootstrap: bool = False
 
     @property
     def exists(self) -> bool:
@@ -59,8 +61,9 @@ class AuditedStacks:
     def creating_stack(self, resource_type: str, ids: Iterable[str]) -> AuditedStack | None:
         return _maker(self.own, resource_type, ids)
 
-    def bootstrap_made(self, resource_type: str, ids: Iterable[str]) -> bool:
-        return _maker(self.bootstrap, resource_type, ids) is not None
+    def bootstrap_stack(self, resource_type: str, ids: Iterable[str]) -> AuditedStack | None:
+        """The stack of `cdk bootstrap` that created a resource; None if none did."""
+        return _maker(self.bootstrap, resource_type, ids)
 
 
 def resource_status(stack: AuditedStack, resource_type: str, ids: Iterable[str]) -> str | None:
