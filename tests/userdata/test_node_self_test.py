@@ -49,6 +49,15 @@ def self_tested(node: VerifiedNode) -> str:
     return outcome.record.reason
 
 
+def test_modules_that_a_job_left_in_the_folder_of_the_test_are_not_imported(native_node: VerifiedNode):
+    native_node.framework("torch_neuronx", "2_14_0", modules=native_modules())
+    folder = native_node.root / self_test.CACHE
+    folder.mkdir(parents=True)
+    (folder / "json.py").write_text(f"open({str(native_node.root / 'imported')!r}, 'w')\n")
+    assert self_tested(native_node) == ""
+    assert not (native_node.root / "imported").exists()
+
+
 def test_native_pytorch_is_verified_and_preferred_to_xla_on_trainium2(native_node: VerifiedNode):
     native_node.framework("torch_neuronx", "2_14_0", modules=native_modules())
     outcome = native_node.run("verify")

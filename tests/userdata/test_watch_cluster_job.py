@@ -73,7 +73,9 @@ def test_job_unit_is_restricted_and_has_a_private_folder(node: JobNode):
     [words] = node.starts
     assert "--uid=trn-job" in words
     assert f" env HOME={node.launch['folder']} " in words
-    assert " --property=InaccessiblePaths=-/home " in words
+    for path in ("/home", "/run/dbus", "/run/cloud-init/tmp", "/var/cache/trn/self-test", "/var/crash"):
+        assert f" --property=InaccessiblePaths=-{path} " in words
+    assert " --property=TemporaryFileSystem=/run/lock:mode=1777 " in words
     for name in ("NoNewPrivileges", "RestrictSUIDSGID", "PrivateTmp", "RemoveIPC"):
         assert f" --property={name}=yes " in words
     assert " --property=KillMode=control-group " in words

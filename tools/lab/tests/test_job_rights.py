@@ -30,6 +30,17 @@ setsid sleep 1000 &
 touch "$HOME/results-lost"
 """
 
+WRITABLE = r"""
+find / \( -path /proc -o -path /sys -o -name trn-jobs \) -prune -o -type d -writable -print 2>/dev/null |
+  while read -r folder; do : >"$folder/left-here" && echo "wrote $folder"; done
+mkdir -p /dev/shm/a/b && : >/dev/shm/a/b/left-here && : >/dev/shm/.left-here && chmod 0 /dev/shm/a
+ipcmk --shmem 100 --semaphore 1 --queue
+for folder in /home /run/dbus /run/lock /tmp /var/cache/trn/self-test; do
+  unshare --user --map-root-user --mount umount "$folder" && echo "unmounted $folder"
+done
+"""
+"""Writes a file into every folder that a job may write, and tries to see the hidden folders."""
+
 
 @pytest.fixture(scope="module")
 def node(lab: Laboratory) -> Iterator[Node]:
@@ -73,6 +84,24 @@ def test_processes_beside_an_attempt_are_ended_before_it(node: Node) -> None:
     wait_for("the processes", lambda: len([line for line in processes(node) if " sleep" in line]) == 3)
     run_attempt(node, 2, "pgrep -u trn-job sleep")
     assert processes(node) == []
+
+
+def test_job_leaves_files_only_on_the_local_disks(node: Node) -> None:
+    # Ubuntu's image has it.
+    node.execute("mkdir", "--mode=1777", "/var/crash")
+    node.execute("test", "-d", "/run/cloud-init/tmp")
+    run_attempt(node, 3, WRITABLE)
+    log = node.execute("cat", "/opt/dlami/nvme/trn-jobs/job-3/log")
+    wrote = {line.removeprefix("wrote ") for line in log.splitlines() if line.startswith("wrote ")}
+    assert wrote == {"/dev/mqueue", "/dev/shm", "/opt/dlami/nvme", "/run/lock", "/scratch", "/tmp", "/var/tmp"}, log
+    assert "unmounted" not in log
+    left = node.execute("sh", "-c", "find / -path /proc -prune -o -name '*left-here' -print")
+    assert sorted(left.split()) == ["/opt/dlami/nvme/left-here", "/scratch/left-here"]
+    assert "trn-job" not in node.execute("ipcs")
+    run_attempt(node, 4, "find / -path /proc -prune -o -name '*left-here' -print")
+    log = node.execute("cat", "/opt/dlami/nvme/trn-jobs/job-4/log")
+    assert {line for line in log.splitlines() if line.startswith("/")} == {*left.split()}
+    node.execute("rm", "/scratch/left-here")
 
 
 def test_only_lost_results_outlive_an_attempt(node: Node) -> None:

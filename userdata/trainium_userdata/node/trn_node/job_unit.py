@@ -16,6 +16,7 @@ from trainium_wire.job import STORED_CODES
 from . import files, job_cache, job_user
 from .job_user import JOB_USER
 from .programs import run
+from .self_test import CACHE
 
 UNIT = "trn-job.service"
 MEMORY = "var/lib/trn/job.json"
@@ -27,11 +28,17 @@ PROPERTIES = (
     # The user of jobs has no sudo, and no program gives it more rights than it has.
     "NoNewPrivileges=yes",
     "RestrictSUIDSGID=yes",
-    # The operators' files are hidden (/root is for root only), and the next job finds nothing of this one in /tmp,
-    # /var/tmp and /dev/shm. Over the system bus, a job could start processes outside of the unit.
+    # The operators' files are hidden (/root is for root only). Over the system bus, a job could start processes outside
+    # of the unit, and Python modules in the folder of the self-test would run there at the next test.
     "InaccessiblePaths=-/home",
     "InaccessiblePaths=-/run/dbus",
+    f"InaccessiblePaths=-/{CACHE}",
+    # The next job finds nothing of this one in the folders that every user may write: /tmp, /var/tmp, /dev/shm, message
+    # queues, and those of Debian, cloud-init and Ubuntu.
     "PrivateTmp=yes",
+    "TemporaryFileSystem=/run/lock:mode=1777",
+    "InaccessiblePaths=-/run/cloud-init/tmp",
+    "InaccessiblePaths=-/var/crash",
     "RemoveIPC=yes",
     "KillMode=control-group",
     "TimeoutStopSec=30",

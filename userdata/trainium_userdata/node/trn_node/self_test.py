@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -69,7 +70,11 @@ def check_cores(plan: dict[str, Any], cores: int) -> list[Check]:
         unread = Check("memory-test", MEMORY_EXPECTED.format(cores, unit), "not tested: no framework here", True)
         return [Check("self-test", expected, none, True), unread]
     stack, python = found
-    make_job_user_folder(files.path(CACHE))
+    folder = files.path(CACHE)
+    if folder.exists():
+        # The processes import modules from there. On a Slurm node, jobs of the same user may have written some.
+        shutil.rmtree(folder)
+    make_job_user_folder(folder)
     test = _test_with_jax if stack == "jax" else _test_with_pytorch
     ends = time.monotonic() + plan["self_test"]["all_seconds"]
     results = test(_Computation(plan, stack, python, ends), cores)
