@@ -44,7 +44,7 @@ run_pytest() {
 integration=(tests/deploy tests/local tests/cli/local tests/tools/demo)
 # These need a separate environment, other programs or root: make security and make lab run them.
 apart=(tests/stacks/test_checkov.py tests/wheel/test_dependency_ranges.py
-  tests/userdata/test_pcs_image.py tests/userdata/test_job_user.py
+  tests/userdata/test_pcs_image.py tests/userdata/test_neuron_key.py tests/userdata/test_job_user.py
   tests/core/test_sagemaker_container.py tests/core/test_launch.py tests/examples)
 
 case $what in
