@@ -9,9 +9,21 @@ from hypothesis import strategies as st
 
 from tests.core.evidence_records import with_metric
 from tests.core.job_bucket import JOB
-from tests.core.test_pilot_report import GOOD, GOOD_METRIC, GPU, LAB_RECORD, LIMITS, evidence, fidelity, gate
+from tests.core.test_pilot_report import (
+    GOOD,
+    GOOD_METRIC,
+    GPU,
+    LAB_RECORD,
+    LIMITS,
+    NOW,
+    evidence,
+    fidelity,
+    gate,
+    page,
+)
 from trainium_cli.jobs.job_report import state_as_json
 from trainium_core.evidence.decision import GO, NO, NOT_YET, Decision, decide
+from trainium_core.evidence.fidelity import LOSS_CURVES
 from trainium_core.evidence.folder import Answer, read_evidence
 from trainium_core.evidence.gates import MET, NOT_MEASURED, NOT_MET, STATES, WITHIN_NOISE, judged_gate
 from trainium_core.evidence.record import Record
@@ -75,6 +87,14 @@ def test_gate_within_the_noise_is_not_yet_go_and_shows_its_interval() -> None:
 
 def test_reason_of_a_tolerance_has_the_number_of_compared_values() -> None:
     assert "loss against lm-p5: 0.01, 6 values compared, tolerance <= 0.02, met (lm-trn2)" in decided(GOOD).reasons
+
+
+@pytest.mark.parametrize(("method", "is_stated"), [("loss", True), (LOSS_CURVES, False), ("difference of acc", False)])
+def test_comparison_that_cannot_be_computed_again_says_so(method: str, is_stated: bool) -> None:
+    record = replace(GOOD, fidelity=(fidelity(MET, method),))
+    note = "its value is taken as stated, and not computed again"
+    assert (note in decided(record).judgements[-1].note) == is_stated
+    assert (note in page(evidence(record, GPU))) == is_stated
 
 
 def test_gate_of_the_lab_says_that_it_does_not_decide() -> None:
@@ -144,7 +164,7 @@ def test_limit_that_moved_and_returned_prevents_go() -> None:
 )
 def test_failed_job_of_a_side_is_named_with_its_reason(outcome: Outcome | None, reason: str | None) -> None:
     shown = json.dumps(state_as_json(JobState(job=JOB, attempts=(), outcome=outcome)), default=str)
-    reasons = decide(read_evidence({"pilot/trainium.job.json": shown.encode()})).reasons
+    reasons = decide(read_evidence({"pilot/trainium.job.json": shown.encode()}, NOW)).reasons
     expected = [] if reason is None else [f"The job {JOB.id} (trainium): {reason}"]
     assert [reason for reason in reasons if JOB.id in reason] == expected
 
@@ -152,5 +172,5 @@ def test_failed_job_of_a_side_is_named_with_its_reason(outcome: Outcome | None, 
 def test_unreadable_job_of_a_side_is_named() -> None:
     assert any(
         "not the output of trn jobs --json" in reason
-        for reason in decide(read_evidence({"gpu.job.json": b"{}"})).reasons
+        for reason in decide(read_evidence({"gpu.job.json": b"{}"}, NOW)).reasons
     )

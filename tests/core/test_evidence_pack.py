@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -24,10 +25,11 @@ def packed(copies: dict[str, bytes]) -> dict[str, bytes]:
 
 PACK = packed(COPIES)
 NAMES = sorted(PACK)
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
 
 
 def problems(files: dict[str, bytes]) -> list[str]:
-    return list(pack_problems(files))
+    return list(pack_problems(files, NOW))
 
 
 def test_unchanged_pack_has_no_problem() -> None:
@@ -70,12 +72,23 @@ def test_decision_that_the_evidence_does_not_give_is_found() -> None:
     ]
 
 
+def test_statement_dated_in_the_future_is_found() -> None:
+    statement = rewritten(COPIES, made="2031-01-01T00:00:00Z")
+    message = "statement.intoto.json has the time '2031-01-01T00:00:00Z', which is not a time in the past"
+    assert problems(statement) == [message]
+
+
+def test_record_dated_after_its_pack_is_found() -> None:
+    late = record_text(replace(TRAINIUM_SIDE, inputs=(), made="2026-11-25T12:00:00Z")).encode()
+    assert any("lm-trn2 is dated" in problem for problem in problems(packed({**COPIES, "evidence/late.json": late})))
+
+
 def test_record_rewritten_with_all_digests_contradicts_itself() -> None:
     missed = json.loads(COPIES["evidence/a.json"])
     missed["gates"][0]["value"] = 1.0
     copies = {**COPIES, "evidence/a.json": json.dumps(missed).encode()}
     assert any(
-        "evidence/a.json" not in problem and "a.json was not read" in problem for problem in problems(packed(copies))
+        "evidence/a.json" not in problem and "a.json does not count" in problem for problem in problems(packed(copies))
     )
 
 

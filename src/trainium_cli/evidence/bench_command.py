@@ -304,7 +304,8 @@ def _gate_rows(record: Record) -> Iterator[Sequence[str]]:
 def _ratio_lines(records: Sequence[Record], folder: Path) -> Iterator[str]:
     """The ratios of the first record, and those of Trainium records in the folder to it if it was imported."""
     written = {record.id for record in records}
-    others = read_evidence({path.name: path.read_bytes() for path in sorted(folder.glob("*.json"))}).records.values()
+    files = {path.name: path.read_bytes() for path in sorted(folder.glob("*.json"))}
+    others = read_evidence(files, datetime.now(UTC)).records.values()
     for record in with_missing_ratios([*records, *(other for other in others if other.id not in written)]):
         for compared in record.comparable:
             if record.id == records[0].id or (record.id not in written and compared.against in written):

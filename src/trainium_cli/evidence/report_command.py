@@ -76,7 +76,7 @@ def report(
     if expect:
         raise click.UsageError("--expect needs --verify")
     made = datetime.now(UTC)
-    arranged = arrange(read_evidence(_files(folders)))
+    arranged = arrange(read_evidence(_files(folders), made))
     written = [] if pack is None else [_write_pack(pack, arranged, made)]
     if not written or output is not None:
         file = output or Path(REPORT)
@@ -154,7 +154,7 @@ def _write_pack(folder: Path, arranged: PilotReport, made: datetime) -> str:
 
 def _verify(folder: Path, expect: str | None, *, as_json: bool) -> ExitCode:
     files = _files([folder])
-    problems = [*pack_problems(files), *_page_problems(files)]
+    problems = [*pack_problems(files, datetime.now(UTC)), *_page_problems(files)]
     statement = digest(files[STATEMENT]) if STATEMENT in files else None
     if expect is not None and statement != expect.lower():
         problems.append(f"the SHA-256 of {STATEMENT} is {statement}, not {expect}")
@@ -177,7 +177,7 @@ def _page_problems(files: Mapping[str, bytes]) -> Iterator[str]:
     made = moment(statement.made) if statement else None
     if statement is None or statement.tool != tool_name(version("trainium-cdk")) or REPORT not in files:
         return
-    if made is None or _page(arrange(pack_evidence(files)), made).encode() != files[REPORT]:
+    if made is None or _page(arrange(pack_evidence(files, made)), made).encode() != files[REPORT]:
         yield f"{REPORT} is not the page that the evidence gives"
 
 
@@ -193,7 +193,7 @@ def _show(arranged: PilotReport) -> None:
         count = f"{arranged.lab_record_count} of {len(evidence.records)}"
         say(f"\n{count} records are from the lab and do not affect the decision.")
     for path, why in evidence.not_read.items():
-        out.print(f"warning: {path} was not read: {why}", style="yellow")
+        out.print(f"warning: {path} does not count: {why}", style="yellow")
 
 
 def _as_json(arranged: PilotReport) -> Mapping[str, object]:

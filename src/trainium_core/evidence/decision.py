@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from trainium_core.catalog.neuron_software import frameworks
+from trainium_core.evidence.fidelity import can_recompute
 from trainium_core.evidence.figures import interval_text
 from trainium_core.evidence.folder import CONTRACT_FILE, Answer, Evidence
 from trainium_core.evidence.gates import MET, NOT_MEASURED, NOT_MET, WITHIN_NOISE
@@ -16,6 +17,8 @@ from trainium_core.plurals import count
 
 GO, NO, NOT_YET = "go", "no", "not yet"
 
+_STATED = "trn bench does not make this comparison: its value is taken as stated, and not computed again"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
@@ -24,6 +27,7 @@ class Judgement:
     Attributes:
         state: A state of the record.
         detail: The interval of the value, or how many values were compared.
+        note: What a reader must know about the value; may be empty.
         aside: Why the judgement does not affect the decision; empty if it does.
     """
 
@@ -34,6 +38,7 @@ class Judgement:
     record: Record
     is_fidelity: bool
     detail: str
+    note: str = ""
     aside: str = ""
 
     @property
@@ -79,9 +84,9 @@ def decide(evidence: Evidence) -> Decision:
 
     GO requires at least one gate and one tolerance. All must be measured, with unchanged limits, and no interval of a
     gate may contain its limit. No job may have failed without being repeated. All records, assessments and answers must
-    be readable, and no files contradict each other. AWS must support the software stack, or an answer accepts it by
-    name. If several Trainium records of a workload have the same gate or tolerance, the newest record decides. Numbers
-    of the lab and of other sides never decide.
+    be readable, no record may be dated in the future, and no files may contradict each other. AWS must support the
+    software stack, or an answer accepts it by name. If several Trainium records of a workload have the same gate or
+    tolerance, the newest record decides. Numbers of the lab and of other sides never decide.
     """
     judgements = tuple(_judgements(evidence.records.values()))
     deciding = [judgement for judgement in judgements if not judgement.aside]
@@ -93,7 +98,7 @@ def decide(evidence: Evidence) -> Decision:
         *_moved_limits(judgements),
         *_unsupported([judgement.record for judgement in deciding], evidence.answers),
         *evidence.contradictions,
-        *(f"{path} was not read: {why}" for path, why in evidence.not_read.items()),
+        *(f"{path} does not count: {why}" for path, why in evidence.not_read.items()),
     ]
     verdict = NO if failed else NOT_YET if missing else GO
     reasons = missing if verdict == NOT_YET else map(_sentence, failed or deciding)
@@ -144,6 +149,7 @@ def _fidelity(record: Record) -> Iterator[Judgement]:
             record=record,
             is_fidelity=True,
             detail=check.why_null or f"{count(check.compared, 'value')} compared",
+            note="" if can_recompute(check.method) else _STATED,
         )
 
 

@@ -75,14 +75,19 @@ def loss_fidelity(losses: Losses, references: Losses, seeds: Sequence[int], refe
     )
 
 
+def can_recompute(method: str) -> bool:
+    """Whether `trn bench` makes comparisons of this method, which are computed again from both records."""
+    return method == LOSS_CURVES or method.startswith(_SCORE)
+
+
 def recomputed_fidelity(check: Fidelity, record: Record, reference: Record) -> Fidelity | None:
-    """A comparison computed again from both records; None if `trn bench` did not make it."""
+    """A comparison computed again from both records; None if `can_recompute` is false."""
+    if not can_recompute(check.method):
+        return None
     if check.method == LOSS_CURVES:
         ours, theirs = _losses(record), _losses(reference)
         return loss_fidelity(ours, theirs, sorted({seed for seed, _ in theirs}), reference.id, check.limit)
-    if check.method.startswith(_SCORE):
-        return _score_fidelity(check.method.removeprefix(_SCORE), record, reference, check.limit)
-    return None
+    return _score_fidelity(check.method.removeprefix(_SCORE), record, reference, check.limit)
 
 
 def _problems(losses: Losses, references: Losses, seeds: Sequence[int]) -> Iterator[str]:

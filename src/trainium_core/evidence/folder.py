@@ -4,6 +4,7 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from pathlib import PurePosixPath
@@ -16,9 +17,13 @@ from trainium_core.evidence.failed_jobs import JOB, RUNS, FailedJob, read_failed
 from trainium_core.evidence.record import LAB, SCHEMA, TRAINIUM, Record, RecordError, read_record
 from trainium_core.evidence.typed_json import shown
 from trainium_core.facts import DATA
+from trainium_wire.formats import moment
 
 CONTRACT_FILE = "contract.toml"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+
+CLOCK_SKEW = timedelta(minutes=5)
+"""How much the clock of the machine that wrote a record may be ahead."""
 
 _ANSWER_KEYS = ("answer", "who", "date", "document")
 
@@ -114,7 +119,7 @@ class Evidence:
         records: Records by path, the oldest first, each once.
         assessed: Assessments of code.
         answers: Answers by the key of the question.
-        not_read: Why a file that should be a record, an assessment or contract.toml was not read, by path.
+        not_read: Why a file that should be a record, an assessment or contract.toml does not count, by path.
         foreign: Why another JSON file is not evidence, by path. Inputs of records are not in `not_read` and `foreign`.
         contradictions: Files that do not belong together, one sentence each without a period.
         failed: Jobs of `trn bench` and `trn pilot` that failed and are in no record.
@@ -130,8 +135,13 @@ class Evidence:
     failed: tuple[FailedJob, ...] = ()
 
 
-def read_evidence(files: Mapping[str, bytes]) -> Evidence:
-    """Read the files. Unreadable files do not raise an error: `not_read` and `foreign` have the reasons."""
+def read_evidence(files: Mapping[str, bytes], now: datetime) -> Evidence:
+    """Read the files. Unreadable files do not raise an error: `not_read` and `foreign` have the reasons.
+
+    Args:
+        files: The files by path.
+        now: The time of the report. Records with a later time do not count.
+    """
     records, assessed = dict[str, Record](), list[AssessedCode]()
     answers, not_read, foreign = dict[str, Answer](), dict[str, str](), dict[str, str]()
     failed = dict[str, FailedJob]()
@@ -151,6 +161,8 @@ def read_evidence(files: Mapping[str, bytes]) -> Evidence:
             foreign[path] = str(error)
         except RecordError as error:
             not_read[path] = str(error)
+    late = {path: _late(record) for path, record in records.items() if _is_late(record, now)}
+    records = {path: record for path, record in records.items() if path not in late}
     inputs = {file.sha256 for record in records.values() for file in record.inputs}
 
     def without_inputs(reasons: Mapping[str, str]) -> Mapping[str, str]:
@@ -163,11 +175,20 @@ def read_evidence(files: Mapping[str, bytes]) -> Evidence:
         records=distinct,
         assessed=tuple(assessed),
         answers=answers,
-        not_read=without_inputs(not_read),
+        not_read={**without_inputs(not_read), **late},
         foreign=without_inputs(foreign),
         contradictions=(*same_ids, *contradictions(distinct.values()), *_changed_inputs(files, distinct)),
         failed=tuple(job for job in failed.values() if job.job not in recorded),
     )
+
+
+def _is_late(record: Record, now: datetime) -> bool:
+    made = moment(record.made)
+    return made is not None and made > now + CLOCK_SKEW
+
+
+def _late(record: Record) -> str:
+    return f"{record.id} is dated {record.made}, in the future: check the clock of the machine that wrote it"
 
 
 def _failed_jobs(path: str, content: bytes) -> Sequence[FailedJob]:

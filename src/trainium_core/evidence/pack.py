@@ -8,11 +8,14 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, cast
 
 from trainium_core.evidence.decision import decide
-from trainium_core.evidence.folder import STATEMENT_TYPE, Evidence, read_evidence
+from trainium_core.evidence.folder import CLOCK_SKEW, STATEMENT_TYPE, Evidence, read_evidence
+from trainium_core.evidence.typed_json import shown
+from trainium_wire.formats import moment
 
 STATEMENT, REPORT = "statement.intoto.json", "report.html"
 EVIDENCE_FOLDER = "evidence/"
@@ -73,18 +76,19 @@ def read_statement(files: Mapping[str, bytes]) -> PackStatement | None:
         return None
 
 
-def pack_evidence(files: Mapping[str, bytes]) -> Evidence:
-    """The evidence in a pack, with the paths that it had before."""
+def pack_evidence(files: Mapping[str, bytes], made: datetime) -> Evidence:
+    """The evidence in a pack that was made at a time, with the paths that it had before."""
     return read_evidence(
         {
             path.removeprefix(EVIDENCE_FOLDER): content
             for path, content in files.items()
             if path.startswith(EVIDENCE_FOLDER)
-        }
+        },
+        made,
     )
 
 
-def pack_problems(files: Mapping[str, bytes]) -> Iterator[str]:
+def pack_problems(files: Mapping[str, bytes], now: datetime) -> Iterator[str]:
     """All problems of the files of a pack. Each is a sentence without a period that names the file."""
     statement = read_statement(files)
     if statement is None:
@@ -96,9 +100,13 @@ def pack_problems(files: Mapping[str, bytes]) -> Iterator[str]:
         )
     else:
         yield from _file_problems(files, statement)
-    evidence = pack_evidence(files)
+    made = moment(statement.made) if statement else None
+    if statement is not None and (made is None or made > now + CLOCK_SKEW):
+        yield f"{STATEMENT} has the time {shown(statement.made)}, which is not a time in the past"
+        made = None
+    evidence = pack_evidence(files, made or now)
     yield from evidence.contradictions
-    yield from (f"{path} was not read: {why}" for path, why in evidence.not_read.items())
+    yield from (f"{path} does not count: {why}" for path, why in evidence.not_read.items())
     decision = decide(evidence).verdict
     if statement is not None and decision != statement.decision:
         yield f"{STATEMENT} has the decision {statement.decision!r}, but the evidence gives {decision!r}"

@@ -119,4 +119,4 @@ def test_json_of_other_programs_causes_a_warning_only_if_it_is_invalid(pilot: Pa
     assert "warning" not in run("report", "pilot").output
     assert list(json.loads(run("report", "pilot", "--json").stdout)["foreign"]) == ["estimate.json"]
     (pilot / "estimate.json").write_text('{"hours": ')
-    assert "warning: estimate.json was not read" in run("report", "pilot").output
+    assert "warning: estimate.json does not count" in run("report", "pilot").output
