@@ -1,5 +1,6 @@
 """Names that templates, nodes and the command line share."""
 
+import hashlib
 from collections.abc import Mapping
 
 from trainium_core.facts import facts
@@ -62,9 +63,27 @@ def stack_names(cluster_name: str) -> Mapping[str, str]:
     return {key: stack_name(construct_id, cluster_name) for key, construct_id in CONSTRUCT_IDS.items()}
 
 
-def training_job_prefix(cluster_name: str) -> str:
-    """The unique prefix of a cluster's SageMaker training jobs: no cluster name contains two hyphens in a row."""
+def job_id_prefix(cluster_name: str) -> str:
+    """The unique prefix of the IDs of a cluster's SageMaker jobs: no cluster name contains two hyphens in a row."""
     return f"{cluster_name}--"
+
+
+BATCH_NAME_PREFIX = "AWSBatch"
+"""AWS Batch names a training job `AWSBatch`, the name in the request and 32 hexadecimal digits. SageMaker allows 63
+characters, so 23 remain for the name in the request (AWS Batch User Guide, Getting started with AWS Batch on SageMaker
+AI; botocore, TrainingJobName)."""
+
+_CLUSTER_DIGITS = 7
+
+
+def training_job_name_part(cluster_name: str) -> str:
+    """The part that identifies the cluster in the names of its training jobs; the whole name would be too long."""
+    return hashlib.sha256(cluster_name.encode()).hexdigest()[:_CLUSTER_DIGITS] + "-"
+
+
+def training_job_prefix(cluster_name: str) -> str:
+    """The prefix of the names of a cluster's training jobs in SageMaker."""
+    return BATCH_NAME_PREFIX + training_job_name_part(cluster_name)
 
 
 FLEET_OUTPUT = "Fleet"

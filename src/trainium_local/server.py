@@ -152,7 +152,14 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     from trainium_local.permissions import enforcement
     from trainium_local.resources import callbacks, registry
     from trainium_local.seeds import vcpu_quotas, zones
-    from trainium_local.services import capacity_reservations, clock_control, console_output, eks, schedules
+    from trainium_local.services import (
+        batch_jobs,
+        capacity_reservations,
+        clock_control,
+        console_output,
+        eks,
+        schedules,
+    )
 
     if settings.iam == "enforced":
         enforcement.enforce()
@@ -162,6 +169,7 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     services.install(endpoint=connection.endpoint)
     pcs_service.install()
     eks.install()
+    batch_jobs.install()
     cloudformation.install()
     resources.install(connection)
 

@@ -38,6 +38,30 @@ def create_bucket(name: str) -> None:
     client("s3").create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
 
 
+def install_queues() -> None:
+    """Let moto have job queues for training jobs. Call it before `mock_aws`."""
+    from trainium_local.services import batch_jobs  # late: importing moto's SageMaker takes seconds
+
+    batch_jobs.install()
+
+
+def create_queue(
+    name: str = "trn-queue", *, max_instances: int = 8, policy: bool = True, cluster: str = "trn-pilot"
+) -> str:
+    """Create a job queue for training jobs in moto, and return its ARN."""
+    batch, tags = client("batch"), {"trn:cluster": cluster}
+    limits = [{"capacityUnit": "NUM_INSTANCES", "maxCapacity": max_instances}]
+    environment = batch.create_service_environment(
+        serviceEnvironmentName=name, serviceEnvironmentType="SAGEMAKER_TRAINING", capacityLimits=limits, tags=tags
+    )
+    order = [{"order": 1, "serviceEnvironment": environment["serviceEnvironmentArn"]}]
+    arguments: dict[str, Any] = {"jobQueueName": name, "priority": 1, "serviceEnvironmentOrder": order, "tags": tags}
+    if policy:
+        made = batch.create_scheduling_policy(name=name, fairsharePolicy={"shareDecaySeconds": 0})
+        arguments["schedulingPolicyArn"] = made["arn"]
+    return batch.create_job_queue(**arguments, jobQueueType="SAGEMAKER_TRAINING")["jobQueueArn"]
+
+
 def create_stack(name: str, outputs: Mapping[str, str], **resources: Mapping[str, Any]) -> None:
     """Create a stack in moto.
 

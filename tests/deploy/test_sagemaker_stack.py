@@ -1,7 +1,5 @@
 """SageMakerTrainingStack on the embedded AWS: deployed, and destroyed with the files of its jobs."""
 
-import json
-
 import pytest
 
 from tests.constructs.synth import Template
@@ -44,29 +42,44 @@ def test_every_resource_of_the_template_exists(account: Account, deployed: dict[
     assert sorted(names) == sorted(template.resources())
 
 
-def test_state_machine_uses_the_role_and_network_of_the_outputs(account: Account, deployed: dict[str, str]) -> None:
-    machine = account.aws.client("stepfunctions").describe_state_machine(stateMachineArn=deployed["StateMachineArn"])
-    train = json.loads(machine["definition"])["States"]["Train"]
-    assert train["Parameters"]["RoleArn"] == deployed["RoleArn"]
-    assert train["Parameters"]["VpcConfig"] == {
-        "Subnets": [deployed["SubnetIds"]],
-        "SecurityGroupIds": [deployed["SecurityGroupIds"]],
-    }
+def test_queue_has_the_limit_of_the_plan_and_a_policy(account: Account, deployed: dict[str, str]) -> None:
+    batch = account.aws.client("batch")
+    (queue,) = batch.describe_job_queues(jobQueues=[deployed["JobQueueArn"]])["jobQueues"]
+    (order,) = queue["serviceEnvironmentOrder"]
+    named = [order["serviceEnvironment"]]
+    (environment,) = batch.describe_service_environments(serviceEnvironments=named)["serviceEnvironments"]
+    assert environment["capacityLimits"] == [{"capacityUnit": "NUM_INSTANCES", "maxCapacity": 2}]
+    assert queue["tags"]["trn:cluster"] == "trn-pilot"
+    policies = batch.describe_scheduling_policies(arns=[queue["schedulingPolicyArn"]])["schedulingPolicies"]
+    assert policies[0]["fairsharePolicy"]["shareDecaySeconds"] == 24 * 3600
 
 
-def test_rule_of_failed_jobs_targets_the_topic(account: Account, deployed: dict[str, str]) -> None:
+def test_update_changes_the_limit_of_the_same_queue(account: Account, deployed: dict[str, str]) -> None:
+    settings = {"sagemaker_vpc": True, "sagemaker_report_email": "ml@example.com"}
+    account.cdk_deploy(training_template(**settings, sagemaker_max_instances=8), SAGEMAKER.construct_id)
+    batch = account.aws.client("batch")
+    (environment,) = batch.describe_service_environments()["serviceEnvironments"]
+    assert environment["capacityLimits"][0]["maxCapacity"] == 8
+    assert outputs(account.cluster(SAGEMAKER.construct_id))["JobQueueArn"] == deployed["JobQueueArn"]
+
+
+def test_rules_of_ended_jobs_target_the_topic(account: Account, deployed: dict[str, str]) -> None:
     events = account.aws.client("events")
-    (rule,) = account.cluster(SAGEMAKER.construct_id).ids("AWS::Events::Rule")
-    assert [target["Arn"] for target in events.list_targets_by_rule(Rule=rule)["Targets"]] == [deployed["TopicArn"]]
+    rules = account.cluster(SAGEMAKER.construct_id).ids("AWS::Events::Rule")
+    assert len(rules) == 2
+    for rule in rules:
+        assert [one["Arn"] for one in events.list_targets_by_rule(Rule=rule)["Targets"]] == [deployed["TopicArn"]]
 
 
 def test_destroy_restores_the_account(before: Inventory, destroyed: Inventory) -> None:
     assert differences(before, destroyed) == []
 
 
-def test_no_state_machine_alarm_or_subscription_is_left(account: Account, destroyed: Inventory) -> None:  # noqa: ARG001
+def test_no_queue_alarm_or_subscription_is_left(account: Account, destroyed: Inventory) -> None:  # noqa: ARG001
     client = account.aws.client
-    assert client("stepfunctions").list_state_machines()["stateMachines"] == []
+    assert client("batch").describe_job_queues()["jobQueues"] == []
+    assert client("batch").describe_service_environments()["serviceEnvironments"] == []
+    assert client("batch").list_scheduling_policies()["schedulingPolicies"] == []
     assert client("cloudwatch").describe_alarms()["MetricAlarms"] == []
     assert client("sns").list_subscriptions()["Subscriptions"] == []
 

@@ -78,7 +78,6 @@ NOT_NEEDED = {
     "ecr:DescribeRepositories": "for container recipes",
     "imagebuilder:GetImagePipeline": "for images of a pipeline",
     "fsx:CreateBackup": "for file systems with a final backup",
-    "states:PublishStateMachineVersion": "for state machines with versions",
 }
 """Dependent actions in the Service Authorization Reference for features that no template here uses."""
 
@@ -143,7 +142,8 @@ def _called(resource_type: str) -> list[str]:
         return BY_HAND[resource_type]
     schemas: Any = PROVIDER_SCHEMA_MANAGER
     handlers: dict[str, Any] = schemas.get_resource_schema(REGION, resource_type).schema.get("handlers", {})
-    called = {action for name in HANDLERS for action in handlers.get(name, {}).get("permissions", ())}
+    listed = {action for name in HANDLERS for action in handlers.get(name, {}).get("permissions", ())}
+    called = {prefix.lower() + colon + name for prefix, colon, name in (action.partition(":") for action in listed)}
     called |= {*ALSO.get(resource_type, ())}
     named = {INSTEAD.get(action, action) for action in called if action.partition(":")[0] not in LEFT_OUT}
     return sorted(action for action in named if action is not None)

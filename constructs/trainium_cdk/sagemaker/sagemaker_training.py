@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import jsii
-from aws_cdk import Duration, RemovalPolicy, Stack, Token
+from aws_cdk import RemovalPolicy, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -19,7 +19,6 @@ from trainium_cdk.checks import (
     form,
     is_pending,
     refuse,
-    whole_duration,
 )
 from trainium_cdk.fleet.cluster_names import checked_cluster_name, claim_cluster, tag_all
 from trainium_cdk.from_plan import (
@@ -38,9 +37,8 @@ from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outp
 from trainium_cdk.physical_names import recorded_bucket_name
 from trainium_cdk.pilot.sleep_switch import recorded_sleep_function
 from trainium_cdk.sagemaker.training_alerts import TrainingAlerts
-from trainium_cdk.sagemaker.training_definition import MachineSettings
+from trainium_cdk.sagemaker.training_queue import TrainingQueue
 from trainium_cdk.sagemaker.training_role import TrainingRole
-from trainium_cdk.sagemaker.training_state_machine import TrainingStateMachine
 from trainium_cdk.sagemaker.training_store import TrainingStore
 from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
 from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, allow_cache, cache_url, check_cache
@@ -49,10 +47,7 @@ from trainium_core.engines.sagemaker.jobs.images import parsed_image, training_i
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
 from trainium_core.plan.deployed_plan import recorded_settings, recorded_type
-from trainium_core.plan.rules.forms import range_problems
-from trainium_core.plan.settings.sagemaker import SageMakerSettings
 from trainium_core.problems import PlanError
-from trainium_runtime.naming import CLUSTER_TAG
 from trainium_wire.stack_record import StackRecord
 
 _BILLED_IN_NETWORKS = (ec2.CfnEIP, ec2.CfnNatGateway, ec2.CfnVPCEndpoint)
@@ -80,8 +75,7 @@ class _Props:
     encryption_key: Key | None
     subnet: ec2.ISubnet | None
     security_group: EfaSecurityGroup | None
-    max_runtime_hours: int
-    capacity_retries: int
+    max_instances: int
     report_email: str | None
     data: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -97,7 +91,7 @@ class _Training(Construct):
     store: TrainingStore
     execution: TrainingRole
     alerts: TrainingAlerts
-    state_machine: TrainingStateMachine
+    queue: TrainingQueue
     subnet: ec2.ISubnet | None
     security_group: EfaSecurityGroup | None
 
@@ -131,18 +125,8 @@ class _Training(Construct):
         self.subnet, self.security_group = props.subnet, props.security_group
         if self.subnet is not None and self.security_group is not None:
             self.execution.allow_network(subnet=self.subnet, security_group=self.security_group)
-        self.alerts = TrainingAlerts(self, "Alerts", job_prefix=self.job_prefix, email=props.report_email)
-        settings = MachineSettings(
-            job_prefix=self.job_prefix,
-            role_arn=self.execution.role.role_arn,
-            topic_arn=self.alerts.topic.topic_arn,
-            checkpoint_url=self.store.checkpoint_url,
-            network=self._vpc_config(),
-            max_runtime_hours=props.max_runtime_hours,
-            capacity_retries=props.capacity_retries,
-            tags={CLUSTER_TAG: props.cluster_name, **props.tags},
-        )
-        self.state_machine = TrainingStateMachine(self, "Runner", settings=settings)
+        self.queue = TrainingQueue(self, "Runner", max_instances=props.max_instances)
+        self.alerts = TrainingAlerts(self, "Alerts", queue_arn=self.queue.arn, email=props.report_email)
         self.record = StackRecordParameter(
             self, "Record", cluster_name=props.cluster_name, record=lambda: self._stack_record(props)
         )
@@ -151,7 +135,7 @@ class _Training(Construct):
 
     def _billed(self) -> Iterator[IConstruct]:
         """What is billed. The record refers to the role of the jobs and to their subnet, which are not."""
-        yield from (self.store, self.alerts, self.state_machine)
+        yield from (self.store, self.alerts, self.queue)
         for part in self.node.children:
             if isinstance(part, CompileCache):
                 yield part
@@ -233,8 +217,7 @@ class PlannedTraining(_Training):
                 encryption_key=key,
                 subnet=subnet,
                 security_group=group,
-                max_runtime_hours=settings.max_runtime_hours,
-                capacity_retries=settings.capacity_retries,
+                max_instances=settings.max_instances or plan.nodes,
                 report_email=settings.report_email,
                 data=settings.data,
                 settings=recorded_settings(plan, "sagemaker", also=("tags",)),
@@ -256,9 +239,8 @@ class PlannedTraining(_Training):
             yield "SubnetIds", "Subnet of the jobs", self.subnet.subnet_id
             yield "SecurityGroupIds", "Security group of the jobs", self.security_group.security_group_id
         yield "ImageUri", "Container image for PyTorch on Neuron", self.image_uri
-        machine = self.state_machine.arn
-        yield "StateMachineArn", "State machine that runs a job, with a time limit and retries for capacity", machine
-        yield "TopicArn", "SNS topic for failed jobs and ended executions", self.alerts.topic.topic_arn
+        yield "JobQueueArn", "Job queue of AWS Batch", self.queue.arn
+        yield "TopicArn", "SNS topic for the ends of jobs", self.alerts.topic.topic_arn
         destroy = plan_destroy_command(self, "sagemaker", plan.cluster_name)
         yield "Destroy", "Deletes the stack; retained resources stay", destroy
 
@@ -271,11 +253,11 @@ class PlannedTraining(_Training):
 
 
 class SageMakerTraining(_Training):
-    """Role, store, compile cache, alerts and a state machine for SageMaker training jobs, in a VPC if one is given.
+    """Role, store, compile cache, queue and alerts for SageMaker training jobs, in a VPC if one is given.
 
-    Jobs that the state machine did not start can use these resources too, if their names begin with `job_prefix`.
     `execution` has the role of the jobs, `store` their bucket, `cache` the compile cache, `image_uri` the container
-    image, `alerts` the topic for failed jobs, and `state_machine` the state machine.
+    image, `queue` the job queue of AWS Batch, and `alerts` the topic for ended jobs. The names of training jobs begin
+    with `job_prefix`.
 
     Example:
 
@@ -295,8 +277,7 @@ class SageMakerTraining(_Training):
         vpc_subnets: ec2.SubnetSelection | None = None,
         encryption_key: Key | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
-        max_runtime: Duration | None = None,
-        capacity_retries: int = SageMakerSettings.capacity_retries,
+        max_instances: int = 1,
         report_email: str | None = None,
     ) -> None:
         """
@@ -313,24 +294,20 @@ class SageMakerTraining(_Training):
                 (SSE-S3).
             removal_policy: DESTROY deletes source, checkpoints and models with the stack; RETAIN and
                 RETAIN_ON_UPDATE_OR_DELETE keep them. Default: DESTROY.
-            max_runtime: Maximum run time of a job, in whole hours. The state machine refuses a request for a longer
-                run, and stops a job that has not ended an hour after this time. Default: 24 hours.
-            capacity_retries: Maximum number of retries when capacity or quota is missing, 0 to 20. Default: 5.
-            report_email: Address for notices of failed jobs and of ended executions of the state machine; its owner
-                must confirm the subscription. Default: none; subscribe to `alerts.topic`.
+            max_instances: Maximum number of instances that the jobs of the queue use at the same time; other jobs wait.
+                Default: 1.
+            report_email: Address for notices of ended jobs; its owner must confirm the subscription. Default: none;
+                subscribe to `alerts.topic`.
 
         Raises:
             PropsError: A parameter is invalid.
         """
         super().__init__(scope, construct_id)
         name = checked_cluster_name(self, cluster_name)
-        longest = Duration.hours(SageMakerSettings.max_runtime_hours) if max_runtime is None else max_runtime
-        hours = whole_duration(self, "max_runtime", longest, "hours")
-        check_known(self, "capacity_retries", capacity_retries, why="the pauses between attempts follow from it")
+        check_known(self, "max_instances", max_instances, why="`trn run` refuses jobs with more instances")
         check(
             self,
-            range_problems("sagemaker_max_runtime_hours", hours, "hours", field="max_runtime"),
-            form("sagemaker_capacity_retries", capacity_retries, field="capacity_retries"),
+            form("sagemaker_max_instances", max_instances, field="max_instances"),
             form("sagemaker_report_email", report_email, field="report_email"),
         )
         image_uri = self._checked_image(image)
@@ -353,9 +330,9 @@ class SageMakerTraining(_Training):
                 encryption_key=encryption_key,
                 subnet=subnet,
                 security_group=group,
-                max_runtime_hours=hours,
-                capacity_retries=capacity_retries,
+                max_instances=max_instances,
                 report_email=report_email,
+                settings={"sagemaker_max_instances": max_instances},
             )
         )
         key = self.cache.bucket.encryption_key

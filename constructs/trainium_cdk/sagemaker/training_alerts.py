@@ -1,4 +1,6 @@
-"""Alerts for training jobs: a topic, a message for every failed job, and an alarm."""
+"""Alerts for training jobs: a topic, a message at the end of every job, and an alarm."""
+
+from collections.abc import Iterable
 
 from aws_cdk import Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -9,24 +11,26 @@ from constructs import Construct
 
 from trainium_cdk.justification import justify
 
-_EVENT_SOURCE = "aws.sagemaker"
+_ENDS = {"JobFailed": "FAILED", "JobSucceeded": "SUCCEEDED"}
+"""The final states of jobs in AWS Batch, by the ID of their rule. A stopped job is FAILED."""
+
 _ALARM_PERIOD_SECONDS = 300
 
 
 class TrainingAlerts(Construct):
-    """A topic that gets a message for every failed job whose name begins with a prefix.
+    """A topic that gets a message at the end of every job of a queue.
 
-    `topic` and `alarm` are the CDK objects. The alarm is for dashboards and composite alarms. It sends no messages: the
-    rule sends one with the reason.
+    `topic` and `alarm` are the CDK objects. The alarm on failed jobs is for dashboards and composite alarms. It sends
+    no messages: a rule sends one with the reason.
     """
 
     alarm: cloudwatch.CfnAlarm
     topic: sns.Topic
 
-    def __init__(self, scope: Construct, construct_id: str, *, job_prefix: str, email: str | None = None) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, queue_arn: str, email: str | None = None) -> None:
         """
         Args:
-            job_prefix: Prefix of the names of the jobs.
+            queue_arn: ARN of the job queue.
             email: Address to subscribe; its owner must confirm the subscription. Default: none.
         """
         super().__init__(scope, construct_id)
@@ -35,15 +39,15 @@ class TrainingAlerts(Construct):
         justify(self.topic, checkov={"CKV_AWS_26": unencrypted})
         if email is not None:
             sns.CfnSubscription(self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=email)
-        rule = self._rule(job_prefix)
-        self._allow_publishing(rule)
+        rules = {name: self._rule(name, status, queue_arn) for name, status in _ENDS.items()}
+        self._allow_publishing(rules.values())
         self.alarm = cloudwatch.CfnAlarm(
             self,
             "Alarm",
-            alarm_description=f"A SageMaker training job {job_prefix}* failed",
+            alarm_description=f"A SageMaker training job of {Stack.of(self).stack_name} failed",
             namespace="AWS/Events",
             metric_name="MatchedEvents",
-            dimensions=[cloudwatch.CfnAlarm.DimensionProperty(name="RuleName", value=rule.ref)],
+            dimensions=[cloudwatch.CfnAlarm.DimensionProperty(name="RuleName", value=rules["JobFailed"].ref)],
             statistic="Sum",
             period=_ALARM_PERIOD_SECONDS,
             evaluation_periods=1,
@@ -52,22 +56,22 @@ class TrainingAlerts(Construct):
             treat_missing_data="notBreaching",
         )
 
-    def _rule(self, job_prefix: str) -> events.CfnRule:
+    def _rule(self, name: str, status: str, queue_arn: str) -> events.CfnRule:
         return events.CfnRule(
             self,
-            "JobFailed",
-            description=f"SageMaker training jobs {job_prefix}* that failed",
+            name,
+            description=f"Training jobs that ended {status}",
             event_pattern={
-                "source": [_EVENT_SOURCE],
-                "detail-type": ["SageMaker Training Job State Change"],
-                "detail": {"TrainingJobName": [{"prefix": job_prefix}], "TrainingJobStatus": ["Failed"]},
+                "source": ["aws.batch"],
+                "detail-type": ["Batch Service Job State Change"],
+                "detail": {"jobQueue": [queue_arn], "status": [status]},
             },
             # Not transformed: EventBridge does not escape values in a text (its user guide, input transformation), so a
             # reason with quotation marks would not be delivered.
             targets=[events.CfnRule.TargetProperty(id="Topic", arn=self.topic.topic_arn, input_path="$.detail")],
         )
 
-    def _allow_publishing(self, rule: events.CfnRule) -> None:
+    def _allow_publishing(self, rules: Iterable[events.CfnRule]) -> None:
         service: iam.IPrincipal = iam.ServicePrincipal("events.amazonaws.com")  # pyright: ignore[reportAssignmentType]
         self.topic.add_to_resource_policy(
             iam.PolicyStatement(
@@ -75,7 +79,7 @@ class TrainingAlerts(Construct):
                 actions=["sns:Publish"],
                 resources=[self.topic.topic_arn],
                 conditions={
-                    "ArnEquals": {"aws:SourceArn": rule.attr_arn},
+                    "ArnEquals": {"aws:SourceArn": [rule.attr_arn for rule in rules]},
                     "StringEquals": {"aws:SourceAccount": Stack.of(self).account},
                 },
             )

@@ -1,6 +1,6 @@
 """What the service of an engine runs outside the stack: nodes, and workloads such as jobs."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from trainium_core.nodes.report import ServiceGroup
@@ -34,13 +34,13 @@ class Workloads:
     """The workloads of an engine, such as jobs. They are stopped before its stack is deleted.
 
     Attributes:
-        running: Returns the running workloads of a cluster, given its name and the ARNs of its state machines.
+        running: Returns the running workloads of a cluster, given its name.
         stop: Functions by kind, each of which stops one workload by its ID. Kinds are unique across engines.
         resource_type: Type of a resource that every stack with such workloads has, whatever its name.
         end_with_stack: Whether deleting the stack ends workloads that were not stopped.
     """
 
-    running: Callable[[AwsService, str, Sequence[str]], Iterable[Workload]]
+    running: Callable[[AwsService, str], Iterable[Workload]]
     stop: Mapping[str, Callable[[AwsService, str], None]]
     resource_type: str
     end_with_stack: bool = False

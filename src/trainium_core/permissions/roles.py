@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from trainium_core.facts import DATA
-from trainium_core.naming import CACHE_PREFIX, DEFAULT_QUALIFIER
+from trainium_core.naming import CACHE_PREFIX, DEFAULT_QUALIFIER, training_job_prefix
 from trainium_core.plan import Plan
 
 _ANY_TYPE = "*"
@@ -128,6 +128,7 @@ class PolicyScope:
                 region=self.region,
                 account=self.account,
                 cluster=self.cluster,
+                training_job=training_job_prefix(self.cluster),
                 stack=physical_name_prefix(stack),
                 stack_name=stack,
                 bucket=physical_name_prefix(stack).lower(),

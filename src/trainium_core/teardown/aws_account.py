@@ -100,12 +100,10 @@ class AwsTeardown(AwsStackControl, AwsNodeControl):
                 for entry in page["NetworkInterfaces"]:
                     yield entry["NetworkInterfaceId"], tag_values(entry.get("TagSet"))
 
-    def running_workloads(
-        self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
-    ) -> Sequence[Workload]:
+    def running_workloads(self, *, engines: Sequence[str], cluster: str) -> Sequence[Workload]:
         """The running workloads of the cluster on these engines."""
         asked = [workloads for engine in engines if (workloads := ENGINES[engine].workloads()) is not None]
-        return [work for workloads in asked for work in workloads.running(self, cluster, state_machines)]
+        return [work for workloads in asked for work in workloads.running(self, cluster)]
 
     def stop(self, work: Workload) -> None:
         every = [workloads.stop for engine in ENGINES.values() if (workloads := engine.workloads())]

@@ -149,13 +149,11 @@ class _Survey:
                     yield DeletedItem(what=kind, name=leftover.resource_id, detail="outside every stack")
 
     def _work(self) -> Iterator[DeletedItem]:
-        engines, machines = self._scope.engines_with_workloads, self._scope.state_machines
+        engines = self._scope.engines_with_workloads
         if not engines:
             return
         with self._noting("jobs"):
-            for work in self._account.running_workloads(
-                engines=engines, cluster=self._scope.cluster, state_machines=machines
-            ):
+            for work in self._account.running_workloads(engines=engines, cluster=self._scope.cluster):
                 yield DeletedItem(what=work.kind, name=work.work_id.rpartition(":")[2], detail="is stopped")
 
     def _nodes(self) -> Iterator[DeletedItem]:

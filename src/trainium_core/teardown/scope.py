@@ -16,7 +16,6 @@ BUCKET = "AWS::S3::Bucket"
 _FUNCTION = "AWS::Lambda::Function"
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 _LOG_GROUP = "AWS::Logs::LogGroup"
-_STATE_MACHINE = "AWS::StepFunctions::StateMachine"
 _STACK_TAG = "aws:cloudformation:stack-name"
 _ONLY_CHANGE_SETS = "REVIEW_IN_PROGRESS"
 
@@ -91,10 +90,6 @@ class Scope:
     def retained_groups(self) -> tuple[str, ...]:
         """Auto Scaling groups that the stacks retain, or have retained. Their nodes keep running without the stack."""
         return tuple(resource.resource_id for resource in self.kept if resource.kind == GROUP)
-
-    @property
-    def state_machines(self) -> tuple[str, ...]:
-        return self._ids_in(_STATE_MACHINE)
 
     @property
     def engines_with_workloads(self) -> tuple[str, ...]:

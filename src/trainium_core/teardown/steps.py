@@ -52,7 +52,7 @@ _IDLE_LIMIT = 60
 
 @dataclass
 class StopWorkloads:
-    """Stops jobs, warm pools, and executions of state machines, which start jobs, and waits until they have ended."""
+    """Stops queued jobs, running jobs and warm pools, and waits until they have ended."""
 
     account: AwsTeardown
     scope: Scope
@@ -63,9 +63,7 @@ class StopWorkloads:
         engines = self.scope.engines_with_workloads
         if not engines:
             return StepProgress(state="done", message="nothing to stop: jobs end when their nodes are terminated")
-        work = self.account.running_workloads(
-            engines=engines, cluster=self.scope.cluster, state_machines=self.scope.state_machines
-        )
+        work = self.account.running_workloads(engines=engines, cluster=self.scope.cluster)
         if not work:
             return StepProgress(state="done", message="none is running")
         for workload in work:

@@ -64,7 +64,18 @@ class _NodeGroup(ApiResource):
         return {**properties, "CustomLaunchTemplate": {"id": template["TemplateId"], "version": template["Version"]}}
 
 
+class _Disabled(ApiResource):
+    """A type of AWS Batch whose resources must be disabled before they are deleted."""
+
+    def call(self, request: ResourceRequest, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        if operation == self.delete_call:
+            super().call(request, self.update_call, arguments | {"state": "DISABLED"})
+        return super().call(request, operation, arguments)
+
+
 KINDS: dict[str, type[ApiResource]] = {
+    "AWS::Batch::JobQueue": _Disabled,
+    "AWS::Batch::ServiceEnvironment": _Disabled,
     "AWS::FSx::FileSystem": _FileSystem,
     "AWS::IAM::ManagedPolicy": _ManagedPolicy,
     "AWS::KMS::Key": _Key,

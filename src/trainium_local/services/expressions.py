@@ -1,6 +1,5 @@
 """JMESPath rules, with additional functions."""
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -64,28 +63,6 @@ def _seconds(value: str | float) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _missing_states(value: Any) -> Iterator[str]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _missing_states(item)
-    elif isinstance(value, dict):
-        states = value.get("States")
-        if isinstance(states, dict):
-            named = [value.get("StartAt"), *(name for state in states.values() for name in _next_states(state))]
-            # a name with ${...} is substituted by CloudFormation
-            yield from (name for name in named if isinstance(name, str) and name not in states and "${" not in name)
-        for item in value.values():
-            yield from _missing_states(item)
-
-
-def _next_states(state: Any) -> Iterator[Any]:
-    """Yield the states that may follow a state, without those inside of it."""
-    if isinstance(state, dict):
-        yield from (state.get("Next"), state.get("Default"))
-        for rule in [*(state.get("Choices") or []), *(state.get("Catch") or [])]:
-            yield from _next_states(rule)
-
-
 class _Functions(functions.Functions):
     @functions.signature({"types": ["array"]})
     def _func_distinct(self, values: list[Any]) -> list[Any]:
@@ -137,19 +114,6 @@ class _Functions(functions.Functions):
     def _func_later(self, value: str | float, other: str | float) -> bool:
         """Return whether a time is at or after another. Both are ISO texts or seconds."""
         return _seconds(value) >= _seconds(other)
-
-    @functions.signature({"types": ["string"]})
-    def _func_json(self, text: str) -> Any:
-        """Return a JSON text's value, or None if it is not JSON."""
-        try:
-            return json.loads(text)
-        except ValueError:
-            return None
-
-    @functions.signature({"types": ["object", "null"]})
-    def _func_missing_state(self, machine: dict[str, Any] | None) -> str | None:
-        """Return the first state that a state machine, or a machine in it, names and does not have."""
-        return next(_missing_states(machine or {}), None)
 
     @functions.signature({"types": ["number"]}, {"types": ["number"]})
     def _func_ratio(self, value: float, other: float) -> float:

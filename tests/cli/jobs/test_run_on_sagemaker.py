@@ -11,10 +11,11 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.sagemaker.models import sagemaker_backends
 
 from tests.cli.running import GOOD, run
+from tests.core.aws_stubs import create_queue, install_queues
 from tests.core.test_sagemaker_jobs import client, deploy, write
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.jobs import stop_command
-from trainium_core.engines.sagemaker import aws_jobs, aws_training_jobs
+from trainium_core.engines.sagemaker import aws_training_jobs
 from trainium_core.jobs import follow
 
 ON = (*GOOD, "-c", "trn:stacks=sagemaker")
@@ -27,13 +28,21 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
     monkeypatch.setattr(follow.time, "sleep", lambda _: None)
     Path("train.py").write_text("print('hello')\n")
+    install_queues()
     with mock_aws():
         deploy()
         yield
 
 
-def started() -> list[str]:
+def training_jobs() -> list[str]:
     return [one["TrainingJobName"] for one in client("sagemaker").list_training_jobs()["TrainingJobSummaries"]]
+
+
+def started() -> list[str]:
+    every = {"name": "JOB_NAME", "values": ["*"]}
+    queues = [queue["jobQueueArn"] for queue in client("batch").describe_job_queues()["jobQueues"]]
+    answers = (client("batch").list_service_jobs(jobQueue=queue, filters=[every]) for queue in queues)
+    return [job["jobName"] for answer in answers for job in answer["jobSummaryList"]]
 
 
 def submit(*options: str) -> Result:
@@ -59,6 +68,26 @@ def test_start_and_result_say_that_no_code_runs_outside_aws(monkeypatch: pytest.
     assert json.loads(submit("--json").stdout)["places"]["note"] == f"no code ran: {why}"
 
 
+def test_job_waits_in_the_named_queue_with_its_priority() -> None:
+    create_queue("team", cluster="other")
+    ended = submit("--queue", "team", "--priority", "5", "--detach")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert "team, priority 5" in ended.stdout
+    (queue,) = client("batch").describe_job_queues(jobQueues=["team"])["jobQueues"]
+    (name,) = started()
+    every = {"name": "JOB_NAME", "values": [name]}
+    (job,) = client("batch").list_service_jobs(jobQueue=queue["jobQueueArn"], filters=[every])["jobSummaryList"]
+    assert client("batch").describe_service_job(jobId=job["jobId"])["schedulingPriority"] == 5
+    assert f"{name} has ended" in run("stop", *ON, name).stdout
+
+
+def test_unknown_queue_is_refused_by_the_name_of_the_option() -> None:
+    ended = run("run", *ON, "--yes", "--queue", "tea", "train.py")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "--queue: got 'tea'" in ended.stderr
+    assert started() == []
+
+
 def test_billed_job_requires_confirmation() -> None:
     ended = run("run", *ON, "train.py")
     assert (ended.exit_code, "Pass --yes to confirm" in ended.stderr) == (ExitCode.BAD_INPUT, True)
@@ -71,7 +100,7 @@ def test_billed_job_requires_confirmation() -> None:
 def test_jobs_logs_and_stop_accept_a_job_id() -> None:
     submit("--detach")
     (name,) = started()
-    write(f"{name}/algo-1-1700000000", "step 1")
+    write(f"{training_jobs()[0]}/algo-1-1700000000", "step 1")
     listed = json.loads(run("jobs", *ON, "--json").stdout)
     assert [(one["engine"], one["job"]["id"]) for one in listed] == [("sagemaker", name)]
     assert "train.py --epochs 3" in run("jobs", *ON, name).stdout
@@ -88,23 +117,17 @@ def test_job_without_a_name_is_stopped_only_after_confirmation(
 ) -> None:
     submit("--detach")
     (name,) = started()
-    training = sagemaker_backends[DEFAULT_ACCOUNT_ID]["us-west-2"].training_jobs[name]
+    (training,) = sagemaker_backends[DEFAULT_ACCOUNT_ID]["us-west-2"].training_jobs.values()
     training.training_job_status = "InProgress"
-    ended_jobs: list[str] = []
-
-    def stop(_: object, job_id: str) -> None:
-        ended_jobs.append(job_id)
-        training.training_job_status = "Stopped"
-
-    monkeypatch.setattr(aws_jobs.SageMakerJobs, "stop", stop)
     monkeypatch.setattr(stop_command, "_is_interactive", lambda: typed is not None)
     ended = run("stop", *ON, stdin=typed)
     assert name in ended.stderr
-    assert (ended.exit_code == ExitCode.OK, ended_jobs == [name]) == (stops, stops)
+    assert (ended.exit_code == ExitCode.OK, training.training_job_status == "Stopped") == (stops, stops)
 
 
 def test_dry_run_prints_request_and_uploads_only_with_upload() -> None:
-    request = json.loads(run("run", *ON, "--dry-run", "train.py").stdout)
+    submitted = json.loads(run("run", *ON, "--dry-run", "train.py").stdout)
+    request = json.loads(submitted["serviceRequestPayload"])
     assert request["AlgorithmSpecification"]["ContainerEntrypoint"][-1] == "train.py"
     assert "Contents" not in client("s3").list_objects_v2(Bucket="trn-bucket")
     run("run", *ON, "--dry-run", "--upload", "train.py")
@@ -133,6 +156,7 @@ def test_option_of_another_engine_is_refused_by_name(on: tuple[str, ...], option
 def test_job_output_is_copied() -> None:
     submit("--detach")
     (name,) = started()
-    client("s3").put_object(Bucket="trn-bucket", Key=f"output/{name}/output/model.tar.gz", Body=b"model")
+    key = f"output/{training_jobs()[0]}/output/model.tar.gz"
+    client("s3").put_object(Bucket="trn-bucket", Key=key, Body=b"model")
     assert run("cp", *ON, f"{name}:outputs", "results").exit_code == ExitCode.OK
     assert Path("results/model.tar.gz").read_bytes() == b"model"

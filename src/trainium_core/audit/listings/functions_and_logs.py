@@ -1,4 +1,4 @@
-"""Lambda functions, state machines, log groups, parameters, and Auto Scaling groups."""
+"""Lambda functions, log groups, parameters, and Auto Scaling groups."""
 
 from datetime import UTC, datetime
 
@@ -80,19 +80,4 @@ def _parameters(entry: Entry, location: Location) -> Resource:
     )
 
 
-@Listing(
-    "state machine",
-    "AWS::StepFunctions::StateMachine",
-    arn_type="states:stateMachine",
-    permission="states:ListStateMachines",
-    entries="stateMachines[]",
-    service="stepfunctions",
-    in_estimates=False,
-)
-def _state_machines(entry: Entry, _location: Location) -> Resource:
-    arn = entry["stateMachineArn"]
-    ids = frozenset([entry["name"], arn])
-    return Resource(name=entry["name"], arn=arn, ids=ids, created=entry.get("creationDate"), charge=BY_USE)
-
-
-FUNCTIONS_AND_LOGS = (_groups, _functions, _log_groups, _parameters, _state_machines)
+FUNCTIONS_AND_LOGS = (_groups, _functions, _log_groups, _parameters)

@@ -1,6 +1,6 @@
 """Finds and ends the jobs of a Slurm cluster before its stack is deleted."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from trainium_core.engines.parts import Workloads
@@ -22,7 +22,7 @@ _ALREADY_ENDED = ("Invalid job id", "has already finished", "Job is not running"
 """Messages of Slurm 26.05.5 about a job that ended, or was requeued, before it was stopped."""
 
 
-def _running(account: AwsService, cluster: str, _state_machines: Sequence[str]) -> Iterator[Workload]:
+def _running(account: AwsService, cluster: str) -> Iterator[Workload]:
     """The jobs of all users; none without a running login node to list them. Deleting the stack then ends the jobs."""
     login = AwsLoginNode(account, cluster)
     if login.running() is None:

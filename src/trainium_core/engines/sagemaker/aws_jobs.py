@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from trainium_core.aws.identity import AwsIdentities
 from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import Total, dollars
 from trainium_core.engines.sagemaker.aws_training_jobs import TrainingJobs, TrainingLog
@@ -18,14 +18,15 @@ from trainium_core.engines.sagemaker.jobs.job import (
     on_spot,
     sagemaker_type,
 )
-from trainium_core.engines.sagemaker.jobs.request import channel_digest, channel_files, training_job_request
+from trainium_core.engines.sagemaker.jobs.queue import JobQueue, chosen_queue, service_job_request, share_identifier
+from trainium_core.engines.sagemaker.jobs.request import channel_digest, channel_files
 from trainium_core.engines.sagemaker.jobs.states import job_state
 from trainium_core.jobs.engine import NoStackError
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
-from trainium_core.naming import training_job_prefix
+from trainium_core.naming import job_id_prefix
 from trainium_core.plan import Plan
 from trainium_core.prices.price import PricedItem
 from trainium_core.prices.quotes import quotes
@@ -34,7 +35,6 @@ from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_runtime.aws_service import Clients
 from trainium_wire.stack_record import StackRecord
 
-_READERS = 8
 _NOT_AWS = "requests do not go to AWS, and an emulator only records training jobs"
 _NO_RESTART = "remove it: SageMaker does not start a job again, and --resume JOB continues from its checkpoints"
 
@@ -63,21 +63,21 @@ class SageMakerJobs:
         "observe": "remove it, or run the job on a cluster: its nodes read the counters of the frameworks",
         "profile": "remove it, and set NEURON_RT_INSPECT_ENABLE in the environment, which profiles every rank",
         "profile_device": "remove it, and set NEURON_RT_INSPECT_DEVICE_PROFILE in the environment",
-        "queue": "remove it: SageMaker starts each training job on separate instances",
-        "priority": "remove it: SageMaker starts each training job on separate instances",
         "recovery": "remove it: SageMaker does not start a job again after the loss of an instance",
         "wake": "remove it: SageMaker has no nodes to wake",
     }
 
     def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
         self.plan, self.stack, self.clients = plan, stack, clients
-        self._prefix = training_job_prefix(plan.cluster_name)
-        self.store = TrainingJobs(plan.region, self._prefix, clients=clients)
+        self.store = TrainingJobs(plan.region, plan.cluster_name, clients=clients)
 
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedTrainingJob":
         folder = channel_digest(package)
         job = new_training_job(self.plan, request, self._record(), script=package.script, source_folder=folder, now=now)
-        return PreparedTrainingJob(self, job, package, training_job_request(self.plan, job))
+        queue = chosen_queue(self.store.service_jobs.queues(), self.plan, request)
+        share = share_identifier(AwsIdentities(self.plan.region, clients=self.clients).identity().arn)
+        submitted = service_job_request(self.plan, job, queue, priority=request.priority, share=share)
+        return PreparedTrainingJob(self, job, package, queue, submitted)
 
     def _record(self) -> StackRecord:
         """The record of the cluster's resources for training jobs.
@@ -99,19 +99,19 @@ class SageMakerJobs:
         raise JobError([JobProblem(key="--stack", got=self.stack, allowed=allowed, fix=fix)])
 
     def claims(self, job_id: str) -> bool:
-        return job_id.startswith(self._prefix)
+        return job_id.startswith(job_id_prefix(self.plan.cluster_name))
 
     def newest(self, most: int, *, brief: bool = False) -> Sequence[JobState]:  # noqa: ARG002 - all is in one answer
-        with ThreadPoolExecutor(_READERS) as readers:
-            return [state for state in readers.map(self.state, self.store.newest_ids(most)) if state is not None]
+        return [self._state(entry) for entry in self.store.newest(most)]
 
     def last(self) -> JobState | None:
         return next(iter(self.newest(1)), None)
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:  # noqa: ARG002 - all is in one answer
         described = self.store.described(job_id)
-        if described is None:
-            return None
+        return None if described is None else self._state(described)
+
+    def _state(self, described: Mapping[str, Any]) -> JobState:
         state = job_state(described)
         return (
             state
@@ -120,11 +120,16 @@ class SageMakerJobs:
         )
 
     def open_log(
-        self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
+        self,
+        job_id: str,  # noqa: ARG002 - the state of the job names its training job
+        *,
+        rank: int | None = None,
+        node: int | None = None,
+        attempt: int | None = None,
     ) -> "TrainingLog":
         assert rank is node is None, "the log has the lines of all nodes, without their ranks"
         assert attempt is None, "the log does not show attempts"
-        return self.store.open_log(job_id)
+        return self.store.open_log()
 
     def stop(self, job_id: str) -> None:
         self.store.stop(job_id)
@@ -157,6 +162,7 @@ class PreparedTrainingJob:
     jobs: SageMakerJobs
     job: TrainingJob
     package: SourcePackage
+    queue: JobQueue
     request: Mapping[str, Any]
 
     @property
@@ -179,12 +185,12 @@ class PreparedTrainingJob:
         raise NotImplementedError("check_keys refuses `wake`")
 
     def check(self) -> Sequence[str]:
-        """Checks nothing: SageMaker validates quota, role and network when the job is created."""
+        """Checks nothing: SageMaker validates quota, role and network when the job leaves its queue."""
         return () if self.jobs.store.runs_code else (f"No code will run: {_NOT_AWS}.",)
 
     def rows(self) -> Sequence[tuple[str, str]]:
         plan, job = self.jobs.plan, self.job
-        spot = on_spot(plan, job.training_plan_arn)
+        spot, priority = on_spot(plan, job.training_plan_arn), self.request.get("schedulingPriority", 0)
         bought = f"in {job.training_plan_arn}" if job.training_plan_arn else "spot" if spot else "on demand"
         time = f"stopped after {job.max_minutes:,} min"
         if spot:
@@ -196,6 +202,7 @@ class PreparedTrainingJob:
             ("image", job.image),
             ("output", job.output_url),
             ("checkpoints", job.checkpoint_url or "none"),
+            ("queue", self.queue.name + (f", priority {priority}" if priority else "")),
             ("network", ", ".join([*job.subnet_ids, *job.security_group_ids]) or "managed by SageMaker"),
             ("time", time),
             ("cost", self._cost(spot=spot)),
@@ -216,5 +223,5 @@ class PreparedTrainingJob:
 
     def submit(self) -> Sequence[str]:
         self.upload()
-        self.jobs.store.create(self.request)
+        self.jobs.store.service_jobs.submit(self.request)
         return ()

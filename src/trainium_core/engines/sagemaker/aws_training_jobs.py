@@ -1,40 +1,84 @@
-"""Requests about a cluster's training jobs to SageMaker, CloudWatch and S3."""
+"""Requests about a cluster's training jobs to AWS Batch, SageMaker, CloudWatch and S3."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Any, cast
+from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
-from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
-from botocore.parsers import ResponseParserError
-
+from trainium_core.engines.sagemaker.aws_service_jobs import ServiceJobs, training_job_name
+from trainium_core.engines.sagemaker.jobs.job import training_job_name as submitted_name
+from trainium_core.engines.sagemaker.jobs.request import JOB_ID
+from trainium_core.engines.sagemaker.jobs.states import job_entry
 from trainium_core.facts import training_facts
 from trainium_core.jobs.aws_transfers import download_object
-from trainium_core.jobs.engine import StartUnknownError
 from trainium_core.jobs.follow import LogLine
 from trainium_core.jobs.progress import JobState
-from trainium_runtime.aws_errors import error_code, read_errors, write_errors
+from trainium_core.naming import BATCH_NAME_PREFIX, job_id_prefix, training_job_prefix
+from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients, is_aws
 from trainium_runtime.errors import ABSENT_OBJECT, RequestRefusedError, UnavailableError
 from trainium_wire.node_record import StoredRecord
 
+_READERS = 8
 _LARGEST_PAGE = 100  # The maximum of ListTrainingJobs.
 _PAGES_AT_ONCE = 20  # Of one log stream, so that much output does not delay the check of the status.
 _NO_JOB = ("not found", "not find", "ResourceNotFound")
 
 
 class TrainingJobs(AwsService):
-    """The training jobs whose names begin with a prefix. Reads raise UnavailableError, writes RequestRefusedError."""
+    """The training jobs of a cluster. Reads raise UnavailableError, writes RequestRefusedError."""
 
-    def __init__(self, region: str, prefix: str, *, clients: Clients) -> None:
+    def __init__(self, region: str, cluster: str, *, clients: Clients) -> None:
         super().__init__(region, clients=clients)
-        self._prefix = prefix
+        self.service_jobs = ServiceJobs(self)
+        self._ids, self._prefix = job_id_prefix(cluster), training_job_prefix(cluster)
+        self._batch_ids: dict[str, str] = {}
 
     def job_ids(self) -> Sequence[str]:
-        return self.newest_ids(_LARGEST_PAGE)
+        return [job["jobName"] for job in self.service_jobs.named(f"{self._ids}*")]
 
-    def newest_ids(self, most: int) -> list[str]:
-        arguments = {"SortBy": "CreationTime", "SortOrder": "Descending", "NameContains": self._prefix}
+    def newest(self, most: int) -> Sequence[Mapping[str, Any]]:
+        """Descriptions of the newest jobs. SageMaker keeps training jobs longer than AWS Batch keeps service jobs."""
+        jobs = [*self.service_jobs.named(f"{self._ids}*")]
+        with ThreadPoolExecutor(_READERS) as readers:
+            found = [*readers.map(self._described, (job["jobId"] for job in jobs[:most]))]
+            if len(jobs) < most:
+                known = {training_job_name(job) for job in jobs}
+                older = [name for name in self._names(self._prefix, most + len(known)) if name not in known]
+                found += readers.map(self._training_job, older[: most - len(jobs)])
+        by_id = {entry["Environment"][JOB_ID]: entry for entry in reversed(found) if _has_id(entry)}
+        return [*reversed(by_id.values())]
+
+    def described(self, job_id: str) -> Mapping[str, Any] | None:
+        """The description of a job in the form of DescribeTrainingJob."""
+        batch_id = self.batch_id(job_id)
+        entry = None if batch_id is None else self._described(batch_id)
+        if entry is not None:
+            return entry
+        names = self._names(BATCH_NAME_PREFIX + submitted_name(job_id), _LARGEST_PAGE)
+        entries = (self._training_job(name) for name in names)
+        return next((entry for entry in entries if _has_id(entry) and entry["Environment"][JOB_ID] == job_id), None)
+
+    def batch_id(self, job_id: str) -> str | None:
+        """The ID of a job in AWS Batch; None if AWS Batch does not have the job."""
+        if job_id not in self._batch_ids:
+            found = next(self.service_jobs.named(job_id), None)
+            if found is None:
+                return None
+            self._batch_ids[job_id] = found["jobId"]
+        return self._batch_ids[job_id]
+
+    def _described(self, batch_id: str) -> Mapping[str, Any] | None:
+        service = self.service_jobs.described(batch_id)
+        if service is None:
+            return None
+        name = training_job_name(service)
+        return job_entry(service, None if name is None else self._training_job(name))
+
+    def _names(self, prefix: str, most: int) -> Sequence[str]:
+        """Names of training jobs with a prefix, newest first. NameContains also finds the prefix within other names."""
+        arguments = {"SortBy": "CreationTime", "SortOrder": "Descending", "NameContains": prefix}
         paging = {"PageSize": min(most, _LARGEST_PAGE)}
         with read_errors("sagemaker:ListTrainingJobs"):
             pages = self.client("sagemaker").get_paginator("list_training_jobs")
@@ -43,11 +87,11 @@ class TrainingJobs(AwsService):
                 for page in pages.paginate(**arguments, PaginationConfig=paging)
                 for entry in page["TrainingJobSummaries"]
             )
-            return [*islice((name for name in names if name.startswith(self._prefix)), most)]
+            return [*islice((name for name in names if name.startswith(prefix)), most)]
 
-    def described(self, job_id: str) -> Mapping[str, Any] | None:
+    def _training_job(self, name: str) -> Mapping[str, Any] | None:
         with read_errors("sagemaker:DescribeTrainingJob", absent=_NO_JOB):
-            return self.client("sagemaker").describe_training_job(TrainingJobName=job_id)
+            return self.client("sagemaker").describe_training_job(TrainingJobName=name)
         return None
 
     @property
@@ -56,11 +100,13 @@ class TrainingJobs(AwsService):
         return is_aws(self.client("sagemaker").meta.endpoint_url)
 
     def stop(self, job_id: str) -> None:
-        with write_errors("sagemaker:StopTrainingJob"):
-            self.client("sagemaker").stop_training_job(TrainingJobName=job_id)
+        batch_id = self.batch_id(job_id)
+        if batch_id is None:
+            raise RequestRefusedError(f"AWS Batch does not have {job_id}")
+        self.service_jobs.terminate(batch_id, "trn stop")
 
-    def open_log(self, job_id: str) -> "TrainingLog":
-        return TrainingLog(job_id, self)
+    def open_log(self) -> "TrainingLog":
+        return TrainingLog(self)
 
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
         sizes = {path: size for _, _, path, size in self._objects(job_id)}
@@ -77,8 +123,8 @@ class TrainingJobs(AwsService):
         """Bucket, key, path (such as outputs/model.tar.gz) and size of each checkpoint and output file of a job."""
         described = self.described(job_id) or {}
         folders: dict[str, str | None] = {"checkpoints": described.get("CheckpointConfig", {}).get("S3Uri")}
-        output = described.get("OutputDataConfig", {}).get("S3OutputPath")
-        folders["outputs"] = f"{output.rstrip('/')}/{job_id}/output" if output else None
+        output, name = described.get("OutputDataConfig", {}).get("S3OutputPath"), described.get("TrainingJobName")
+        folders["outputs"] = f"{output.rstrip('/')}/{name}/output" if output and name else None
         for name, url in folders.items():
             if url is None:
                 continue
@@ -112,23 +158,7 @@ class TrainingJobs(AwsService):
             return self.client("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] == size
         return False
 
-    def create(self, request: Mapping[str, Any]) -> None:
-        """Create the job.
-
-        Raises:
-            RequestRefusedError: AWS refused the request.
-            StartUnknownError: AWS did not confirm the start.
-        """
-        # Job names are unique, so a request that boto3 retries cannot start a second job.
-        try:
-            with write_errors("sagemaker:CreateTrainingJob"):
-                self.client("sagemaker").create_training_job(**request)
-        except RequestRefusedError as error:
-            if _may_have_started(error.__cause__):
-                raise StartUnknownError(str(error)) from error
-            raise
-
-    def log_streams(self, job_id: str) -> Sequence[str]:
+    def log_streams(self, training_job: str) -> Sequence[str]:
         """The names of the log streams, `<job>/<node>-<time>`; empty before the first job creates the log group.
 
         Raises:
@@ -138,7 +168,7 @@ class TrainingJobs(AwsService):
             pages = self.client("logs").get_paginator("describe_log_streams")
             return [
                 stream["logStreamName"]
-                for page in pages.paginate(logGroupName=_group(), logStreamNamePrefix=f"{job_id}/")
+                for page in pages.paginate(logGroupName=_group(), logStreamNamePrefix=f"{training_job}/")
                 for stream in page["logStreams"]
             ]
         return []
@@ -165,8 +195,8 @@ class TrainingJobs(AwsService):
 class TrainingLog:
     """The output of a training job's nodes. Implements trainium_core.jobs.follow.JobLog."""
 
-    def __init__(self, job_id: str, jobs: TrainingJobs) -> None:
-        self._job_id, self._jobs = job_id, jobs
+    def __init__(self, jobs: TrainingJobs) -> None:
+        self._jobs = jobs
         self._tokens: dict[str, str] = {}
 
     def new_lines(self, state: JobState) -> Iterator[LogLine]:
@@ -175,10 +205,13 @@ class TrainingLog:
         Raises:
             UnavailableError: The log streams cannot be listed, or one cannot be read. Lines of the others come first.
         """
+        training_job = state.places.get("training job")
+        if training_job is None:
+            return
         while True:
             before, unread = dict(self._tokens), None
             events: list[tuple[int, str, str]] = []
-            for stream in self._jobs.log_streams(self._job_id):
+            for stream in self._jobs.log_streams(training_job):
                 try:
                     new, self._tokens[stream] = self._jobs.log_events(stream, self._tokens.get(stream))
                 except UnavailableError as error:
@@ -197,13 +230,10 @@ class TrainingLog:
         return iter(())
 
 
+def _has_id(entry: Mapping[str, Any] | None) -> TypeGuard[Mapping[str, Any]]:
+    """Whether a training job exists, and `trn run` submitted it."""
+    return entry is not None and JOB_ID in entry.get("Environment", {})
+
+
 def _group() -> str:
     return training_facts()["container"]["log_group"]
-
-
-def _may_have_started(cause: BaseException | None) -> bool:
-    """Whether the job may have started. If its name is in use, an earlier try by boto3 may have started it."""
-    if isinstance(cause, ClientError):
-        status = cast(Any, cause).response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        return status >= 500 or error_code(cause) == "ResourceInUse"
-    return isinstance(cause, ReadTimeoutError | ConnectionClosedError | ResponseParserError)

@@ -46,6 +46,7 @@ class SageMaker(Engine):
         return [
             ("Each job", f"{plan.nodes} x {sagemaker_type(plan.instance_type)}, which start and end with it"),
             ("Image", plan.sagemaker.image or f"AWS's training image of {plan.region}"),
+            ("Queue", f"jobs use {plan.sagemaker.max_instances or plan.nodes} instances at a time; others wait"),
             ("Longest job", f"{plan.sagemaker.max_runtime_hours} h"),
         ]
 

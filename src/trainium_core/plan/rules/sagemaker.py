@@ -31,6 +31,18 @@ def max_runtime_fits_longest_job(plan: PlanValues) -> Iterator[Problem]:
         )
 
 
+@rule("stacks", "sagemaker_max_instances", "nodes")
+def queue_fits_a_job(plan: PlanValues) -> Iterator[Problem]:
+    most = plan.sagemaker.max_instances
+    if "sagemaker" in plan.stacks and most is not None and most < plan.nodes:
+        yield Problem(
+            key="sagemaker_max_instances",
+            got=most,
+            allowed=f"{plan.nodes} or more, because a job has trn:nodes instances; it would wait forever",
+            fix=f"set it to {plan.nodes} or more, or remove it",
+        )
+
+
 @rule("sagemaker_kms_key", "sagemaker_image", "region")
 def named_resources_match_region(plan: PlanValues) -> Iterator[Problem]:
     for key, separator in (("sagemaker_kms_key", ":"), ("sagemaker_image", ".")):

@@ -42,23 +42,21 @@ class SageMakerSettings:
         "sagemaker_max_runtime_hours",
         WholeNumber(1),
         default=24,
-        meaning="maximum run time of a training job in hours; the state machine refuses a longer request, and stops a "
-        "job that has not ended an hour after this time",
+        meaning="maximum run time of a training job in hours, and the default time limit of `trn run`",
     )
-    capacity_retries: int = setting(
-        "sagemaker_capacity_retries",
-        WholeNumber(0, 20),
-        default=5,
-        meaning="how often the state machine retries a job that lacks capacity or quota, after 5, 10, 20 ... minutes, "
-        "at most an hour",
+    max_instances: int | None = setting(
+        "sagemaker_max_instances",
+        WholeNumber(1),
+        default=None,
+        default_text="trn:nodes, so that one job runs at a time",
+        meaning="maximum number of instances that the jobs of the queue use at the same time; other jobs wait",
     )
     report_email: str | None = setting(
         "sagemaker_report_email",
         email_address(),
         default=None,
         default_text="none: subscribe to the topic in the stack's outputs",
-        meaning="e-mail address for messages about each failed job and the end of each execution of the state machine; "
-        "its owner must confirm the subscription",
+        meaning="e-mail address for a message about the end of each job; its owner must confirm the subscription",
     )
     kms_key: str | None = setting(
         "sagemaker_kms_key",

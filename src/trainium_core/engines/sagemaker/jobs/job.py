@@ -8,13 +8,15 @@ from pathlib import PurePosixPath
 
 from trainium_core.engines.sagemaker.jobs.images import training_image
 from trainium_core.jobs.request import JobRequest
-from trainium_core.naming import CHECKPOINT_PREFIX, OUTPUT_PREFIX, SOURCE_PREFIX, training_job_prefix
+from trainium_core.naming import CHECKPOINT_PREFIX, OUTPUT_PREFIX, SOURCE_PREFIX, job_id_prefix, training_job_name_part
 from trainium_core.plan import Plan
 from trainium_core.plan.settings.sagemaker import SageMakerSettings
 from trainium_wire.stack_record import StackRecord
 
 LONGEST_NAME = 63
-"""Maximum number of characters in the name of a training job (botocore, TrainingJobName)."""
+"""Maximum number of characters in the ID of a job, which names folders. AWS Batch allows 128."""
+
+_TIME_CHARACTERS = len("20261121-133000")
 
 _MINUTES_PER_HOUR = 60
 
@@ -24,7 +26,7 @@ class TrainingJob:
     """One training job. Type, number of instances, capacity, region and tags come from the plan.
 
     Attributes:
-        name: Name of the job.
+        name: ID of the job, and its name in AWS Batch.
         script: Path of the script in the packed source.
         image: URI of the container image.
         role_arn: Role of the job.
@@ -64,6 +66,11 @@ class TrainingJob:
     subnet_ids: tuple[str, ...] = ()
     security_group_ids: tuple[str, ...] = ()
     kms_key: str | None = None
+
+    @property
+    def training_job_name(self) -> str:
+        """The name in the request to SageMaker, to which AWS Batch adds a prefix and the ID of the attempt."""
+        return training_job_name(self.name)
 
     @property
     def effective_wait_minutes(self) -> int:
@@ -121,7 +128,7 @@ def on_spot(plan: Plan, training_plan_arn: str | None = None) -> bool:
 
 
 def job_name(plan: Plan, called: str, now: datetime) -> str:
-    """The name of a job, such as `trn-pilot--train-20261121-133000`.
+    """The ID of a job, such as `trn-pilot--train-20261121-133000`.
 
     Args:
         plan: The plan, which names the cluster.
@@ -130,8 +137,13 @@ def job_name(plan: Plan, called: str, now: datetime) -> str:
     """
     stem = re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(called).stem).strip("-") or "job"
     time = f"{now:%Y%m%d-%H%M%S}"
-    start = f"{training_job_prefix(plan.cluster_name)}{stem}"[: LONGEST_NAME - len(time) - 1].rstrip("-")
+    start = f"{job_id_prefix(plan.cluster_name)}{stem}"[: LONGEST_NAME - len(time) - 1].rstrip("-")
     return f"{start}-{time}"
+
+
+def training_job_name(job_id: str) -> str:
+    """The name of a job's training job, from its ID: the cluster and the time of the submission."""
+    return training_job_name_part(job_id.partition("--")[0]) + job_id[-_TIME_CHARACTERS:]
 
 
 def sagemaker_type(instance_type: str) -> str:

@@ -24,6 +24,9 @@ CHECKPOINT_FOLDER = f"{training_facts()['container']['root']}/checkpoints"
 EXPECTED_PROCESSES = "TRN_EXPECTED_PROCESSES"
 """Number of processes per node. The container entry reads it; `trn jobs` reads it back from the job's description."""
 
+JOB_ID = "TRN_JOB"
+"""ID of the job, which is not in the name of its training job."""
+
 _SECONDS_PER_MINUTE = 60
 _DIGEST_CHARACTERS = 16
 
@@ -58,7 +61,7 @@ def training_job_request(plan: Plan, job: TrainingJob) -> dict[str, Any]:
     """
     check_job(plan, job)
     request: dict[str, Any] = {
-        "TrainingJobName": job.name,
+        "TrainingJobName": job.training_job_name,
         "AlgorithmSpecification": _algorithm(job),
         "RoleArn": job.role_arn,
         "InputDataConfig": [_channel(SOURCE_CHANNEL, job.source_url, "File")]
@@ -71,7 +74,7 @@ def training_job_request(plan: Plan, job: TrainingJob) -> dict[str, Any]:
         "EnableNetworkIsolation": False,
         "ProfilerConfig": {"DisableProfiler": True},
         "Environment": launch_environment(plan, job),
-        "Tags": [{"Key": key, "Value": value} for key, value in _tags(plan).items()],
+        "Tags": [{"Key": key, "Value": value} for key, value in job_tags(plan).items()],
     }
     if job.checkpoint_url is not None:
         request["CheckpointConfig"] = {"S3Uri": job.checkpoint_url, "LocalPath": CHECKPOINT_FOLDER}
@@ -137,7 +140,7 @@ def launch_environment(plan: Plan, job: TrainingJob) -> dict[str, str]:
         EXPECTED_PROCESSES: str(plan.neuron_cores_per_node),
         "TRN_RENDEZVOUS_PORT": str(facts()["rendezvous"]["port"]),
     }
-    return defaults | _network(plan) | _neuron(plan, job) | dict(job.environment)
+    return defaults | _network(plan) | _neuron(plan, job) | dict(job.environment) | {JOB_ID: job.name}
 
 
 def _network(plan: Plan) -> dict[str, str]:
@@ -161,5 +164,5 @@ def _neuron(plan: Plan, job: TrainingJob) -> dict[str, str]:
     return chosen
 
 
-def _tags(plan: Plan) -> dict[str, str]:
+def job_tags(plan: Plan) -> dict[str, str]:
     return {CLUSTER_TAG: plan.cluster_name, **plan.tags}

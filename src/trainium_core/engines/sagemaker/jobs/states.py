@@ -1,11 +1,12 @@
-"""Translates SageMaker's description of a training job into a JobState."""
+"""Translates the descriptions of a job by AWS Batch and SageMaker into a JobState."""
 
+import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from trainium_core.engines.sagemaker.jobs.request import EXPECTED_PROCESSES
+from trainium_core.engines.sagemaker.jobs.request import EXPECTED_PROCESSES, JOB_ID
 from trainium_core.jobs.progress import JobState
 from trainium_wire.formats import time_text
 from trainium_wire.job import FAILED, INTERRUPTED, STOPPED, SUCCEEDED, TIME_LIMIT, Job, Outcome
@@ -25,12 +26,64 @@ RESULTS = {"Completed": SUCCEEDED, "Failed": FAILED, "Stopped": STOPPED}
 TIME_LIMIT_STAGES = ("MaxRuntimeExceeded", "MaxWaitTimeExceeded")
 
 
+WAITING = ("SUBMITTED", "PENDING", "RUNNABLE")
+ENDED = ("SUCCEEDED", "FAILED")
+"""States of service jobs (AWS Batch User Guide, Mapping AWS Batch service job status to SageMaker AI status)."""
+
+
+def job_entry(service: Mapping[str, Any], training: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The description of a job in the form of DescribeTrainingJob.
+
+    Args:
+        service: The response of DescribeServiceJob.
+        training: The response of DescribeTrainingJob for the latest attempt, if there is one.
+    """
+    status, terminated = service["status"], service.get("isTerminated", False)
+    submitted = {"CreationTime": _moment(service["createdAt"])} if "createdAt" in service else {}
+    if training is None or status in WAITING:
+        return _entry_without_attempt(service) | submitted
+    request: dict[str, Any] = json.loads(service["serviceRequestPayload"])
+    entry = {**request, **training, **submitted}
+    if status in ENDED:
+        if terminated and entry["TrainingJobStatus"] == "Failed":
+            entry["TrainingJobStatus"] = "Stopped"  # While it waited for capacity.
+        entry.setdefault("FailureReason", service.get("statusReason", ""))
+    elif entry["TrainingJobStatus"] in RESULTS:
+        # AWS Batch has not decided yet: without capacity, the job returns to its queue.
+        entry |= {"TrainingJobStatus": "InProgress", "SecondaryStatus": status}
+    return entry
+
+
+def _entry_without_attempt(service: Mapping[str, Any]) -> dict[str, Any]:
+    """The description of a job that waits in its queue, or that ended there."""
+    entry: dict[str, Any] = json.loads(service["serviceRequestPayload"])
+    status, terminated = service["status"], service.get("isTerminated", False)
+    reason = service.get("statusReason", "")
+    if status in ENDED:
+        state = "Stopped" if terminated else "Failed" if status == "FAILED" else "Completed"
+        entry["FailureReason"] = reason
+        if "stoppedAt" in service:
+            entry["TrainingEndTime"] = _moment(service["stoppedAt"])
+    else:
+        state = "Stopping" if terminated else "InProgress"
+    queue = service["jobQueue"].rpartition("/")[2]
+    detail = reason or f"in the queue {queue}"
+    stage = {"Status": status, "StatusMessage": detail}
+    del entry["TrainingJobName"]
+    return {**entry, "TrainingJobStatus": state, "SecondaryStatus": status, "SecondaryStatusTransitions": [stage]}
+
+
+def _moment(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
 def job_state(entry: Mapping[str, Any]) -> JobState:
-    """The state, from the response of DescribeTrainingJob."""
+    """The state, from a description in the form of DescribeTrainingJob."""
     stages: Sequence[Mapping[str, Any]] = entry.get("SecondaryStatusTransitions") or ()
     outcome = _outcome(entry, stages)
     is_over = outcome is not None
     places = {
+        "training job": entry.get("TrainingJobName"),
         "checkpoints": entry.get("CheckpointConfig", {}).get("S3Uri"),
         "outputs": entry.get("ModelArtifacts", {}).get("S3ModelArtifacts"),
         "warm pool": entry.get("WarmPoolStatus", {}).get("Status"),
@@ -53,11 +106,11 @@ def _job(entry: Mapping[str, Any]) -> Job:
     script = [*algorithm.get("ContainerEntrypoint", ())[2:], *algorithm.get("ContainerArguments", ())]
     environment = dict(entry.get("Environment", {}))
     processes = environment.get(EXPECTED_PROCESSES, "")
-    name, cluster = entry["TrainingJobName"], entry["TrainingJobName"].partition("--")[0]
+    name = environment[JOB_ID]
     return Job(
         id=name,
         name=name,
-        cluster=cluster,
+        cluster=name.partition("--")[0],
         submitted_at=time_text(entry["CreationTime"].astimezone(UTC)),
         nodes=resources.get("InstanceCount", 0),
         processes_per_node=int(processes) if processes.isdecimal() else 0,
