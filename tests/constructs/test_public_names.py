@@ -27,8 +27,6 @@ PARAMETERS = {
     "node_replacements": "max_replacements",
     "node_timeout_minutes": "ready_timeout",
     "root_volume_gib": "root_volume_size",
-    "sagemaker_max_runtime_hours": "max_runtime",
-    "sagemaker_capacity_retries": "capacity_retries",
     "vpc_cidr": "cidr",
     "warning_hours": "warn_before",
 }
@@ -90,7 +88,6 @@ def test_documented_default_equals_that_of_the_setting() -> None:
         "ClusterNetwork.cidr",
         "NeuronFleet.ready_timeout",
         "QuotaCheck.nodes",
-        "SageMakerTraining.max_runtime",
     }
     assert of_several <= set(defaults)
     for parameter, (documented, actual) in defaults.items():

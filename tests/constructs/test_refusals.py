@@ -178,11 +178,6 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "cluster_name",
         "set a different cluster_name for each SageMakerTraining",
     ),
-    "training with a limit in minutes": (
-        lambda: create(SageMakerTraining, cluster_name="minutes", max_runtime=Duration.minutes(90)),
-        "max_runtime",
-        "got 1 hour 30 minutes; allowed: a whole number of hours; fix: round it, for example to Duration.hours(2)",
-    ),
     "training with the policy SNAPSHOT": (
         lambda: create(SageMakerTraining, cluster_name="snapshot", removal_policy=RemovalPolicy.SNAPSHOT),
         "removal_policy",
@@ -203,9 +198,9 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "image",
         "got a CDK token; allowed: a value known at synthesis",
     ),
-    "training with a token as number of retries": (
-        lambda: create(SageMakerTraining, cluster_name="retries", capacity_retries=Token.as_number({"Ref": "Retries"})),
-        "capacity_retries",
+    "training with a token as number of instances": (
+        lambda: create(SageMakerTraining, cluster_name="most", max_instances=Token.as_number({"Ref": "Most"})),
+        "max_instances",
         "got a CDK token; allowed: a value known at synthesis",
     ),
     "training with a key of another region": (

@@ -1,6 +1,7 @@
-"""SageMaker training: permissions of the jobs, alerts, and the state machine."""
+"""SageMaker training: permissions of the jobs, queue and alerts."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -8,13 +9,11 @@ from moto.events.models import EventPattern
 
 from tests.constructs.synth import EXISTING_NETWORK, Json, Template, a_plan, as_list, as_text, new_stack
 from tests.constructs.training import KMS_KEY, training_template
-from tests.state_machine.interpreter import REPORTS_TOPIC
 from trainium_cdk.sagemaker.sagemaker_training import PlannedTraining
-from trainium_cdk.sagemaker.training_definition import MachineSettings, training_definition
 from trainium_core import PlanError
+from trainium_core.naming import training_job_prefix
 
 JOB_ROLE = "Execution"
-RUNNER_ROLE = "Runner"
 
 
 def policy_of(template: Template, role: str) -> list[Json]:
@@ -147,84 +146,72 @@ def test_existing_data_is_readable_and_not_writable(url: str, objects: str) -> N
     assert not [r for r in resources_for("s3:PutObject", template) if "corpus" in r]
 
 
+QUEUE = "arn:aws:batch:us-west-2:123456789012:job-queue/queue"
+
+
 @pytest.mark.parametrize(
-    ("name", "status", "matches"),
+    ("queue", "status", "matching"),
     [
-        ("trn-pilot--train-1", "Failed", True),
-        ("trn-pilot--train-1", "Completed", False),
-        ("trn-pilo", "Failed", False),
+        (QUEUE, "FAILED", "JobFailed"),
+        (QUEUE, "SUCCEEDED", "JobSucceeded"),
+        (QUEUE, "RUNNABLE", ""),
+        (f"{QUEUE}2", "FAILED", ""),
     ],
 )
-def test_rule_matches_only_failed_jobs_of_this_plan(name: str, status: str, matches: bool) -> None:
-    pattern = training_template().properties("AWS::Events::Rule")["EventPattern"]
+def test_one_rule_matches_the_end_of_a_job_of_the_queue(queue: str, status: str, matching: str) -> None:
     event = {
-        "source": "aws.sagemaker",
-        "detail-type": "SageMaker Training Job State Change",
-        "detail": {"TrainingJobName": name, "TrainingJobStatus": status},
+        "source": "aws.batch",
+        "detail-type": "Batch Service Job State Change",
+        "detail": {"jobQueue": queue, "status": status},
     }
-    assert EventPattern.load(json.dumps(pattern)).matches_event(event) is matches
+    matches = [
+        name
+        for name, rule in training_template().resources("AWS::Events::Rule").items()
+        if EventPattern.load(
+            re.sub(r'{"Fn::GetAtt": [^}]*}', f'"{QUEUE}"', json.dumps(rule["Properties"]["EventPattern"]))
+        ).matches_event(event)
+    ]
+    assert [name for name in matches if matching and matching in name] == matches
+    assert len(matches) == bool(matching)
 
 
-def test_rule_may_send_detail_of_sagemaker_event_to_topic() -> None:
+def test_rules_may_send_detail_of_batch_event_to_topic() -> None:
     template = training_template()
-    topic, rule = template.logical_id("AWS::SNS::Topic"), template.logical_id("AWS::Events::Rule")
-    (target,) = template.properties("AWS::Events::Rule")["Targets"]
-    assert target == {"Arn": {"Ref": topic}, "Id": "Topic", "InputPath": "$.detail"}
+    topic, rules = template.logical_id("AWS::SNS::Topic"), template.resources("AWS::Events::Rule")
+    for rule in rules.values():
+        assert rule["Properties"]["Targets"] == [{"Arn": {"Ref": topic}, "Id": "Topic", "InputPath": "$.detail"}]
     (allowed,) = [
         statement
         for statement in template.properties("AWS::SNS::TopicPolicy")["PolicyDocument"]["Statement"]
         if statement["Effect"] == "Allow"
     ]
     assert allowed["Principal"] == {"Service": "events.amazonaws.com"}
-    assert allowed["Condition"]["ArnEquals"] == {"aws:SourceArn": {"Fn::GetAtt": [rule, "Arn"]}}
+    assert allowed["Condition"]["ArnEquals"] == {"aws:SourceArn": [{"Fn::GetAtt": [rule, "Arn"]} for rule in rules]}
 
 
-def definition(**settings: Any) -> Json:
-    template = training_template(**settings)
-    return json.loads(as_text(template.properties("AWS::StepFunctions::StateMachine")["DefinitionString"]))
+def test_alarm_counts_failed_jobs() -> None:
+    template = training_template()
+    (dimension,) = template.properties("AWS::CloudWatch::Alarm")["Dimensions"]
+    assert "JobFailed" in dimension["Value"]["Ref"]
 
 
-def test_state_machine_in_template_is_the_tested_one() -> None:
-    template = training_template(sagemaker_max_runtime_hours=7, sagemaker_capacity_retries=2)
-    (role_name,) = [name for name in template.resources("AWS::IAM::Role") if JOB_ROLE in name]
-    settings = MachineSettings(
-        job_prefix="trn-pilot--",
-        role_arn=f"${{{role_name}.Arn}}",
-        topic_arn=REPORTS_TOPIC,
-        checkpoint_url=f"s3://${{{store(template)}}}/checkpoints",
-        network=None,
-        max_runtime_hours=7,
-        capacity_retries=2,
-        tags={"trn:cluster": "trn-pilot"},
-    )
-    topic = f"${{{template.logical_id('AWS::SNS::Topic')}}}"
-    expected = json.loads(json.dumps(training_definition(settings)).replace(REPORTS_TOPIC, topic))
-    assert definition(sagemaker_max_runtime_hours=7, sagemaker_capacity_retries=2) == expected
+@pytest.mark.parametrize(("settings", "most"), [({}, 2), ({"sagemaker_max_instances": 6}, 6)])
+def test_queue_runs_one_job_at_a_time_unless_the_plan_allows_more(settings: dict[str, Any], most: int) -> None:
+    limits = training_template(**settings).properties("AWS::Batch::ServiceEnvironment")["CapacityLimits"]
+    assert limits == [{"CapacityUnit": "NUM_INSTANCES", "MaxCapacity": most}]
 
 
-def test_state_machine_runs_jobs_in_the_vpc_of_the_plan() -> None:
-    template = training_template(sagemaker_vpc=True)
-    subnet, group = template.logical_id("AWS::EC2::Subnet"), template.logical_id("AWS::EC2::SecurityGroup")
-    assert definition(sagemaker_vpc=True)["States"]["Train"]["Parameters"]["VpcConfig"] == {
-        "Subnets": [f"${{{subnet}}}"],
-        "SecurityGroupIds": [f"${{{group}.GroupId}}"],
-    }
-    assert "VpcConfig" not in definition()["States"]["Train"]["Parameters"]
+def test_queue_is_found_by_the_tag_of_its_cluster() -> None:
+    template = training_template(tags={"team": "x"})
+    queue = template.properties("AWS::Batch::JobQueue")
+    assert queue["Tags"] == {"team": "x", "trn:cluster": "trn-pilot"}
+    policy = template.logical_id("AWS::Batch::SchedulingPolicy")
+    assert queue["SchedulingPolicyArn"] == {"Fn::GetAtt": [policy, "Arn"]}
 
 
-@pytest.mark.parametrize(
-    ("action", "others"),
-    [("Create", {"training-plan/*", "reserved-capacity/*"}), ("Describe", set[str]()), ("Stop", set[str]())],
-)
-def test_state_machine_runs_only_jobs_of_this_plan(action: str, others: set[str]) -> None:
-    resources = resources_for(f"sagemaker:{action}TrainingJob", training_template(), RUNNER_ROLE)
-    assert {resource.split(":")[-1] for resource in resources} == {"training-job/trn-pilot--*", *others}
-
-
-def test_state_machine_may_pass_only_the_job_role_to_sagemaker() -> None:
-    (statement,) = [s for s in policy_of(training_template(), RUNNER_ROLE) if s["Action"] == "iam:PassRole"]
-    assert JOB_ROLE in as_text(statement["Resource"])
-    assert statement["Condition"] == {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}}
+def test_job_may_write_only_log_streams_of_training_jobs_of_the_cluster() -> None:
+    (streams,) = resources_for("logs:PutLogEvents", training_template())
+    assert streams.endswith(f":log-stream:{training_job_prefix('trn-pilot')}*")
 
 
 def test_region_without_sagemaker_image_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """AWS clients with stubbed responses, and stacks, their records and buckets in moto."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import boto3
@@ -60,6 +60,25 @@ def create_queue(
         made = batch.create_scheduling_policy(name=name, fairsharePolicy={"shareDecaySeconds": 0})
         arguments["schedulingPolicyArn"] = made["arn"]
     return batch.create_job_queue(**arguments, jobQueueType="SAGEMAKER_TRAINING")["jobQueueArn"]
+
+
+def submit_job(queue: str, name: str, *, instances: int, aws: Callable[[str], Any] = client) -> None:
+    """Submit a training job to a queue with a scheduling policy. It waits if the queue allows fewer instances."""
+    request = {
+        "TrainingJobName": name,
+        "RoleArn": "arn:aws:iam::123456789012:role/execution",
+        "AlgorithmSpecification": {"TrainingInputMode": "File"},
+        "OutputDataConfig": {"S3OutputPath": "s3://trn-bucket/output"},
+        "ResourceConfig": {"InstanceCount": instances, "InstanceType": "ml.trn1.32xlarge", "VolumeSizeInGB": 1},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 60},
+    }
+    aws("batch").submit_service_job(
+        jobName=name,
+        jobQueue=queue,
+        serviceJobType="SAGEMAKER_TRAINING",
+        serviceRequestPayload=json.dumps(request),
+        shareIdentifier="x",
+    )
 
 
 def create_stack(name: str, outputs: Mapping[str, str], **resources: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 from trainium_wire.membership import Notice
 
 OWN_CLUSTER, OTHER_CLUSTER = "trn-pilot", "trn-pilot-2"
-GROUP, MACHINE, FUNCTION = f"{STACK_NAME}-Group", "arn:states:machine", f"{STACK_NAME}-Controller"
+GROUP, FUNCTION = f"{STACK_NAME}-Group", f"{STACK_NAME}-Controller"
 RECORDS, CACHE = "records", "kept-cache"
 CONSENT = {CLUSTER_TAG: OWN_CLUSTER, EMPTY_AT_DELETE_TAG: "true"}
 
@@ -53,13 +53,13 @@ def cluster_stack(**changes: object) -> StackDescription:
 
 
 def training_stack() -> StackDescription:
-    machine = DescribedResource(kind="AWS::StepFunctions::StateMachine", resource_id=MACHINE)
+    environment = DescribedResource(kind="AWS::Batch::ServiceEnvironment", resource_id="arn:batch:environment")
     return StackDescription(
         name=SAGEMAKER.construct_id,
         stack_id="stack/sm",
         status="UPDATE_COMPLETE",
         cluster=OWN_CLUSTER,
-        resources=(machine,),
+        resources=(environment,),
     )
 
 
@@ -84,7 +84,7 @@ class FakeTeardown:
     deleted: list[StackDescription] = field(default_factory=list[StackDescription])
     work: list[Workload] = field(
         default_factory=lambda: [
-            Workload(kind="execution", work_id="run"),
+            Workload(kind="queued job", work_id="run"),
             Workload(kind="training job", work_id="trn-pilot--job"),
         ]
     )
@@ -175,13 +175,10 @@ class FakeTeardown:
         self.stacks[self.stacks.index(stack)] = replace(stack, status="DELETE_IN_PROGRESS")
         self._killed_now()
 
-    def running_workloads(
-        self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
-    ) -> Sequence[Workload]:
+    def running_workloads(self, *, engines: Sequence[str], cluster: str) -> Sequence[Workload]:
         self._read("running_work")
         assert list(engines) == [SAGEMAKER.key]
         assert cluster == OWN_CLUSTER
-        assert list(state_machines) == [MACHINE for stack in self.stacks if stack.name == SAGEMAKER.construct_id]
         now = list(self.work)
         self.work = [workload for workload in self.work if not workload.stopping]
         return now

@@ -57,7 +57,7 @@ MALFORMED: list[tuple[str, Any, str]] = [
     ("idle_minutes", "29", "from 30"),
     ("sagemaker_data", "corpus/wiki", "an S3 URL"),
     ("sagemaker_max_runtime_hours", 0, "1 or more"),
-    ("sagemaker_capacity_retries", 21, "from 0 to 20"),
+    ("sagemaker_max_instances", 0, "1 or more"),
     ("stacks", "", "cluster, sagemaker"),
     *[("setup_script", got, "") for got in ("none.sh", "", "x" * 5000, "a\0b", 7)],
     ("nodes", "1" * 19, "at most 18 digits"),
@@ -154,6 +154,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"stacks": "pcs", "ends": "5d", "ends_action": "sleep"}, "ends_action", "or set it to destroy"),
     ({"stacks": "pcs", "budget_usd": "500", "budget_action": "stop"}, "budget_action", "Slurm terminates idle nodes"),
     ({"stacks": "pcs", "idle_minutes": "60"}, "idle_minutes", "Slurm terminates idle nodes"),
+    ({"stacks": "sagemaker", "nodes": 2, "sagemaker_max_instances": 1}, "sagemaker_max_instances", "2 or more"),
     ({"stacks": "sagemaker", "sagemaker_max_runtime_hours": 673}, "sagemaker_max_runtime_hours", "up to 672"),
     *[
         ({key: value.replace("us-west-2", "us-east-1")}, key, "a resource in us-west-2, the plan's region")

@@ -63,7 +63,7 @@ def launch_login_node(cluster: str) -> None:
 
 
 def running(account: AwsTeardown) -> list[Workload]:
-    return [*account.running_workloads(engines=["pcs"], cluster="team", state_machines=[])]
+    return [*account.running_workloads(engines=["pcs"], cluster="team")]
 
 
 def test_jobs_are_listed_by_their_state(account: AwsTeardown) -> None:
@@ -116,9 +116,11 @@ def test_only_an_existing_pcs_stack_has_workloads() -> None:
 
 
 def test_stack_of_another_name_has_the_workloads_of_its_resources() -> None:
-    machine = DescribedResource(kind="AWS::StepFunctions::StateMachine", resource_id="arn")
-    stack = StackDescription(name="Web", stack_id="1", status="CREATE_COMPLETE", cluster="team", resources=(machine,))
+    environment = DescribedResource(kind="AWS::Batch::ServiceEnvironment", resource_id="arn")
+    stack = StackDescription(
+        name="Web", stack_id="1", status="CREATE_COMPLETE", cluster="team", resources=(environment,)
+    )
     assert Scope(cluster="team", existing=(stack,)).engines_with_workloads == ("sagemaker",)
     assert Scope(cluster="team", deleted=(stack,)).engines_with_workloads == ("sagemaker",)
-    foreign = replace(stack, resources=(replace(machine, other=True),))
+    foreign = replace(stack, resources=(replace(environment, other=True),))
     assert Scope(cluster="team", existing=(foreign,)).engines_with_workloads == ()

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.core.plans import cluster_names, problems_of
-from trainium_core.naming import stack_names, training_job_prefix
+from trainium_core.naming import job_id_prefix, stack_names
 
 LONGER = st.tuples(cluster_names, cluster_names).map(lambda two: (two[0], f"{two[0]}-{two[1]}"[:32].rstrip("-")))
 
@@ -23,7 +23,7 @@ def test_resource_names_do_not_begin_with_a_stack_name_of_another_cluster(names:
 @given(LONGER | st.tuples(cluster_names, cluster_names))
 def test_job_names_do_not_begin_with_the_prefix_of_another_cluster(names: tuple[str, str]) -> None:
     assume(names[0] != names[1])
-    one, other = map(training_job_prefix, names)
+    one, other = map(job_id_prefix, names)
     assert not f"{other}train".startswith(one)
 
 

@@ -7,8 +7,19 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from tests.core.aws_stubs import IMAGE_MANIFEST, REGION, client, create_bucket, put_record, stack_record
+from tests.core.aws_stubs import (
+    IMAGE_MANIFEST,
+    REGION,
+    client,
+    create_bucket,
+    create_queue,
+    install_queues,
+    put_record,
+    stack_record,
+    submit_job,
+)
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
+from trainium_core.naming import training_job_prefix
 from trainium_core.stacks.containers import containers, must_be_empty
 from trainium_core.stacks.description import DescribedResource, StackDescription
 from trainium_core.teardown.aws_account import AwsTeardown
@@ -23,6 +34,7 @@ from trainium_wire.membership import Membership, Notice
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 OWN_CLUSTER, OTHER_CLUSTER = "trn-pilot", "trn-pilot-2"
+PREFIX = training_job_prefix(OWN_CLUSTER)
 NO_JOBS: dict[str, Any] = {"TrainingJobSummaries": []}
 ROLE = "arn:aws:iam::123456789012:role/states"
 AMI = "ami-12c6146b"  # One of the images that moto provides.
@@ -41,10 +53,13 @@ def stubbed(service: str) -> tuple[AwsTeardown, Stubber]:
     return aws, stub
 
 
-def start_execution() -> tuple[str, str]:
-    states = client("stepfunctions")
-    machine = states.create_state_machine(name="m", definition='{"StartAt": "S"}', roleArn=ROLE)["stateMachineArn"]
-    return machine, states.start_execution(stateMachineArn=machine)["executionArn"]
+def stubbed_sagemaker() -> tuple[AwsTeardown, Stubber]:
+    """Stubbed responses of SageMaker, without queues in AWS Batch."""
+    aws, stub = stubbed("sagemaker")
+    batch = Stubber(aws.client("batch"))
+    batch.add_response("describe_job_queues", {"jobQueues": []})
+    batch.activate()
+    return aws, stub
 
 
 def listed_jobs(status: str, *names: str) -> dict[str, Any]:
@@ -67,50 +82,54 @@ def of_cluster(cluster: str) -> dict[str, Any]:
 
 
 def test_jobs_are_found_by_name_prefix_and_by_tag() -> None:
-    aws, stub = stubbed("sagemaker")
-    stub.add_response("list_training_jobs", listed_jobs("InProgress", "trn-pilot--a", "trn-pilot--b", "x-trn-pilot--c"))
+    aws, stub = stubbed_sagemaker()
+    stub.add_response("list_training_jobs", listed_jobs("InProgress", PREFIX + "a", PREFIX + "b", "x" + PREFIX + "c"))
     stub.add_response("list_tags", of_cluster(OWN_CLUSTER))
     stub.add_response("list_tags", of_cluster(OTHER_CLUSTER))
-    stub.add_response("list_training_jobs", listed_jobs("Stopping", "trn-pilot--d"))
+    stub.add_response("list_training_jobs", listed_jobs("Stopping", PREFIX + "d"))
     stub.add_response("list_tags", of_cluster(OWN_CLUSTER))
     stub.add_response("list_training_jobs", NO_JOBS)
-    found = aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[])
+    found = aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER)
     assert found == [
-        Workload(kind="training job", work_id="trn-pilot--a"),
-        Workload(kind="training job", work_id="trn-pilot--d", stopping=True),
+        Workload(kind="training job", work_id=PREFIX + "a"),
+        Workload(kind="training job", work_id=PREFIX + "d", stopping=True),
     ]
 
 
 def test_warm_pool_of_ended_job_is_found_and_released() -> None:
-    aws, stub = stubbed("sagemaker")
-    warm = listed_jobs("Completed", "trn-pilot--a", "trn-pilot--b")
+    aws, stub = stubbed_sagemaker()
+    warm = listed_jobs("Completed", PREFIX + "a", PREFIX + "b")
     warm["TrainingJobSummaries"][0]["WarmPoolStatus"] = {"Status": "Available"}
     for answer in (NO_JOBS, NO_JOBS, warm):
         stub.add_response("list_training_jobs", answer)
     stub.add_response("list_tags", of_cluster(OWN_CLUSTER))
     stub.add_response("list_tags", of_cluster(OWN_CLUSTER))
-    (pool,) = aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[])
-    assert pool == Workload(kind="warm pool", work_id="trn-pilot--a")
-    released = {"TrainingJobName": "trn-pilot--a", "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
+    (pool,) = aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER)
+    assert pool == Workload(kind="warm pool", work_id=PREFIX + "a")
+    released = {"TrainingJobName": PREFIX + "a", "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
     stub.add_response("update_training_job", {"TrainingJobArn": "arn:aws:sagemaker:us-west-2:1:x/y"}, released)
     aws.stop(pool)
     stub.assert_no_pending_responses()
 
 
-def test_execution_is_found_and_stopped(aws: AwsTeardown) -> None:
-    machine, execution = start_execution()
-    assert aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[machine]) == [
-        Workload(kind="execution", work_id=execution)
-    ]
-    aws.stop(Workload(kind="execution", work_id=execution))
-    assert aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[machine]) == []
+def test_queued_job_is_found_and_ended() -> None:
+    install_queues()
+    with mock_aws():
+        aws = AwsTeardown(REGION)
+        queue = create_queue(max_instances=1)
+        for cluster in (OWN_CLUSTER, OTHER_CLUSTER):
+            submit_job(queue, f"{cluster}--a", instances=2)
+        (work,) = aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER)
+        assert (work.kind, work.stopping) == ("queued job", False)
+        aws.stop(work)
+        assert aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER) == []
 
 
 def test_denied_job_list_is_unknown_not_empty() -> None:
-    aws, stub = stubbed("sagemaker")
+    aws, stub = stubbed_sagemaker()
     stub.add_client_error("list_training_jobs", "AccessDeniedException")
     with pytest.raises(UnavailableError, match="sagemaker:ListTrainingJobs"):
-        aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[])
+        aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER)
 
 
 def test_bucket_is_emptied_of_versions_markers_and_uploads(aws: AwsTeardown) -> None:
@@ -263,10 +282,10 @@ def test_notice_keeps_a_concurrent_change_by_the_controller(aws: AwsTeardown, mo
 
 
 def test_stopping_an_ended_job_succeeds() -> None:
-    aws, stub = stubbed("sagemaker")
+    aws, stub = stubbed_sagemaker()
     message = "The request was rejected because the training job is in status Completed."
     stub.add_client_error("stop_training_job", "ValidationException", message)
-    aws.stop(Workload(kind="training job", work_id="trn-pilot--a"))
+    aws.stop(Workload(kind="training job", work_id=PREFIX + "a"))
 
 
 def test_object_that_s3_does_not_delete_is_reported() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.constructs.synth import ROOT, cluster_template
 from tests.constructs.training import training_template
+from tests.core.aws_stubs import submit_job
 from tests.deploy.account import Account, Run, differences, outputs
 from tests.deploy.killing_proxy import KillingProxy, killing_proxy
 from tests.deploy.remains import Foreign, create_foreign_resources, leave_remains
@@ -123,12 +124,12 @@ def test_retained_cache_stays_and_is_shown_with_its_price_each_time(shared: Shar
     assert differences(shared.before, shared.account.inventory()) == []
 
 
-def test_execution_stops_before_the_stack_of_its_role_is_deleted(shared: Shared) -> None:
+def test_queued_job_ends_before_the_stack_of_its_role_is_deleted(shared: Shared) -> None:
     shared.account.deploy(training_template(), SAGEMAKER.construct_id)
-    machine = outputs(shared.account.cluster(SAGEMAKER.construct_id))["StateMachineArn"]
-    shared.account.aws.client("stepfunctions").start_execution(stateMachineArn=machine)
+    queue = outputs(shared.account.cluster(SAGEMAKER.construct_id))["JobQueueArn"]
+    submit_job(queue, "trn-pilot--a", instances=3, aws=shared.account.aws.client)
     shared.proxy.arm(fatal=0)
     run = shared.destroy(*DESTROY)
     assert run.code == 0, run.printed
-    assert shared.proxy.changes == ["StopExecution", "DeleteStack"]
+    assert shared.proxy.changes == ["TerminateServiceJob", "DeleteStack"]
     assert differences(shared.before, shared.account.inventory()) == []

@@ -188,7 +188,6 @@ ALARM = {
     "Threshold": 1,
     "Statistic": "Sum",
 }
-STATES = '{"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}'
 NETWORK = {
     "V": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}},
     "S": {"Type": "AWS::EC2::Subnet", "Properties": {"VpcId": {"Ref": "V"}, "CidrBlock": "10.0.0.0/24"}},
@@ -210,16 +209,24 @@ KEY = {"K": {"Type": "AWS::KMS::Key", "Properties": {}}}
 TOPIC = {"T": {"Type": "AWS::SNS::Topic", "Properties": {}}}
 RULE = {"EventPattern": {"source": ["aws.sagemaker"]}, "Targets": [{"Id": "t", "Arn": {"Ref": "T"}}]}
 
+ENVIRONMENT = {
+    "ServiceEnvironmentType": "SAGEMAKER_TRAINING",
+    "CapacityLimits": [{"CapacityUnit": "NUM_INSTANCES", "MaxCapacity": 2}],
+}
+QUEUE = {
+    "JobQueueType": "SAGEMAKER_TRAINING",
+    "Priority": 1,
+    "ServiceEnvironmentOrder": [{"Order": 1, "ServiceEnvironment": {"Ref": "E"}}],
+}
+
 # Type, properties, and the resources that it depends on.
 ROWS = [
     ("AWS::SNS::Topic", {"DisplayName": "d"}, {}),
     ("AWS::CloudWatch::Alarm", ALARM, {}),
     ("AWS::Scheduler::Schedule", SCHEDULE, role_of("scheduler.amazonaws.com")),
-    (
-        "AWS::StepFunctions::StateMachine",
-        {"DefinitionString": STATES, "RoleArn": {"Fn::GetAtt": ["Role", "Arn"]}},
-        role_of("states.amazonaws.com"),
-    ),
+    ("AWS::Batch::ServiceEnvironment", ENVIRONMENT, {}),
+    ("AWS::Batch::SchedulingPolicy", {"FairsharePolicy": {"ShareDecaySeconds": 600}}, {}),
+    ("AWS::Batch::JobQueue", QUEUE, {"E": {"Type": "AWS::Batch::ServiceEnvironment", "Properties": ENVIRONMENT}}),
     ("AWS::Events::Rule", RULE, TOPIC),
     ("AWS::ECR::Repository", {"ImageTagMutability": "IMMUTABLE"}, {}),
     ("AWS::FSx::FileSystem", LUSTRE, NETWORK),
@@ -231,7 +238,9 @@ LISTINGS = {
     "AWS::SNS::Topic": ("sns", "list_topics", "Topics"),
     "AWS::CloudWatch::Alarm": ("cloudwatch", "describe_alarms", "MetricAlarms"),
     "AWS::Scheduler::Schedule": ("scheduler", "list_schedules", "Schedules"),
-    "AWS::StepFunctions::StateMachine": ("stepfunctions", "list_state_machines", "stateMachines"),
+    "AWS::Batch::ServiceEnvironment": ("batch", "describe_service_environments", "serviceEnvironments"),
+    "AWS::Batch::SchedulingPolicy": ("batch", "list_scheduling_policies", "schedulingPolicies"),
+    "AWS::Batch::JobQueue": ("batch", "describe_job_queues", "jobQueues"),
     "AWS::Events::Rule": ("events", "list_rules", "Rules"),
     "AWS::ECR::Repository": ("ecr", "describe_repositories", "repositories"),
     "AWS::FSx::FileSystem": ("fsx", "describe_file_systems", "FileSystems"),

@@ -1,6 +1,5 @@
 """Templates that AWS refuses: one for each rule of cfn-lint or constraint of botocore's API models that is named."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,16 +43,6 @@ def trusting(**changed: Any) -> Template:
     return one("AWS::IAM::Role", AssumeRolePolicyDocument=document(kept))
 
 
-def machine(definition: str) -> Template:
-    assumed = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": trust_of("states.amazonaws.com")}}
-    properties = {"RoleArn": {"Fn::GetAtt": ["Role", "Arn"]}, "DefinitionString": definition}
-    return template({"Role": assumed, "R": {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties}})
-
-
-def states(start: str = "A", **named: Any) -> Template:
-    return machine(json.dumps({"StartAt": start, "States": named}))
-
-
 def typed(parameter_type: str, value: str) -> Template:
     return template({"P": parameter()}, Parameters={"V": {"Type": parameter_type, "Default": value}})
 
@@ -90,7 +79,6 @@ def many(section: str, count: int) -> Template:
     return template({"P": parameter()}, **{section: {f"M{number}": members for number in range(count)}})
 
 
-PASS = {"Type": "Pass", "End": True}
 #: Rule of cfn-lint, or operation of botocore's models and constraint -> template, and words of the refusal.
 WRONG: Mapping[str, tuple[Template, str]] = {
     # limits of templates and stacks
@@ -161,22 +149,11 @@ WRONG: Mapping[str, tuple[Template, str]] = {
     "trust with wrong effect": (trusting(Effect="Permit"), "Permit"),
     "CreateRole session duration": (role(MaxSessionDuration=60), "3600"),
     "CreateRole name": (role(RoleName="a b"), "RoleName"),
-    # state machines
-    "E3601 StartAt": (states("X", A=PASS), "Missing 'Next' target: X"),
-    "E3601 no type": (states(A={"End": True}), "Type"),
-    "E3601 unknown type": (states(A={"Type": "Jump", "End": True}), "Jump"),
-    "E3601 no states": (machine('{"StartAt": "A"}'), "States"),
-    "CreateStateMachine no JSON": (machine("StartAt: A"), "INVALID_JSON_DESCRIPTION"),
-    "CreateStateMachine Next": (states(A={"Type": "Pass", "Next": "B"}), "Missing 'Next' target: B"),
-    "CreateStateMachine Default": (
-        states(
-            A={"Type": "Choice", "Choices": [{"Variable": "$.x", "IsNull": True, "Next": "B"}], "Default": "C"}, B=PASS
-        ),
-        "Missing 'Next' target: C",
-    ),
-    "CreateStateMachine branch": (
-        states(A={"Type": "Parallel", "End": True, "Branches": [{"StartAt": "Z", "States": {"Y": PASS}}]}),
-        "Missing 'Next' target: Z",
+    # queues
+    "JobQueue without an environment": (one("AWS::Batch::JobQueue", Priority=1), "ServiceEnvironmentOrder"),
+    "JobQueue of an unknown type": (
+        one("AWS::Batch::JobQueue", Priority=1, JobQueueType="SLURM", ServiceEnvironmentOrder=[]),
+        "SLURM",
     ),
     # load balancers
     "E3676 HTTPS without certificate": (listener(Port=443, Protocol="HTTPS"), "Certificates"),
@@ -272,7 +249,3 @@ def test_parameter_that_names_an_existing_network_is_accepted(stacks: Stacks) ->
         "Subnets": {"Type": "List<AWS::EC2::Subnet::Id>", "Default": ",".join(one["SubnetId"] for one in subnets)},
     }
     stacks.deploy(template({"P": parameter({"Ref": "Vpc"})}, Parameters=declared))
-
-
-def test_output_path_of_a_succeed_state_is_accepted(stacks: Stacks) -> None:
-    stacks.deploy(states(A={"Type": "Succeed", "OutputPath": "$.x"}))

@@ -19,7 +19,7 @@ TRAINING: dict[str, dict[str, Any]] = {
         "sagemaker_vpc": True,
         "egress": "nat-gateway",
         "sagemaker_data": "s3://corpus/wiki",
-        "sagemaker_capacity_retries": 0,
+        "sagemaker_max_instances": 4,
         "sagemaker_image": "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0",
     },
     "training-own-vpc": {

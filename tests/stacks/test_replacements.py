@@ -52,7 +52,7 @@ OF_PCS: dict[str, Any] = {
 }
 OF_TRAINING: dict[str, Any] = {
     "sagemaker_max_runtime_hours": 12,
-    "sagemaker_capacity_retries": 1,
+    "sagemaker_max_instances": 4,
     "sagemaker_report_email": "someone@example.com",
 }
 

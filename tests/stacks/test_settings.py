@@ -73,7 +73,7 @@ CHANGED: Mapping[str, Any] = {
     "root_volume_initialization": 100,
     "root_volume_throughput": 300,
     "route_table_id": "rtb-0123456789abcdef1",
-    "sagemaker_capacity_retries": 3,
+    "sagemaker_max_instances": 3,
     "sagemaker_data": "s3://my-data/tokens",
     "sagemaker_image": "123456789012.dkr.ecr.us-west-2.amazonaws.com/mine:1",
     "sagemaker_kms_key": "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",

@@ -39,7 +39,7 @@ _SECTIONS = {
     ),
     "Measurements": ("observe", "profile", "profile_device"),
     "Where it runs": ("on", "cluster", "region", "stack", "overrides", "cdk_json"),
-    "Slurm only": ("queue", "priority"),
+    "Slurm and SageMaker": ("queue", "priority"),
     "SageMaker only": ("training_plan", "spot_wait_minutes", "warm_pool_minutes", "upload"),
 }
 
@@ -71,10 +71,12 @@ _SECTIONS = {
     metavar="MINUTES",
     help="Time limit in minutes, including restarts. Default: none; on SageMaker trn:sagemaker_max_runtime_hours.",
 )
-@click.option("--queue", metavar="NAME", help="Slurm: queue of the job. Default: the first of trn:pcs_queues.")
 @click.option(
-    "--priority", metavar="NUMBER", help="Slurm: in a queue, jobs with a higher priority start first. Default: 0."
+    "--queue",
+    metavar="NAME",
+    help="Queue of the job. Default: the first of trn:pcs_queues, or the queue of the SageMaker stack.",
 )
+@click.option("--priority", metavar="NUMBER", help="In a queue, jobs with a higher priority start first. Default: 0.")
 @click.option("--resume", metavar="JOB", help="Continue from the last checkpoint of an earlier job.")
 @click.option("--training-plan", metavar="ARN", help="SageMaker: run in a training plan.")
 @click.option(
@@ -136,8 +138,9 @@ def run(
     A SCRIPT that ends in .toml is a job file, whose keys are these options and a few others; options on the command
     line take precedence.
 
-    --on sagemaker starts a SageMaker training job, after confirmation because it is billed from its start. --on slurm
-    submits the job on the login node of PcsStack; the job waits in Slurm's queue until its nodes are available.
+    --on sagemaker submits a SageMaker training job to a queue of AWS Batch, after confirmation because it is billed
+    from its start. --on slurm submits the job on the login node of PcsStack. Jobs wait in the queue until instances or
+    nodes are available.
 
     A cluster without Slurm runs one job at a time. The job keeps running when this command ends, also after Ctrl-C.
     Unless trn:node_recovery is off, a lost node is replaced, and the job continues from its last checkpoint, at most

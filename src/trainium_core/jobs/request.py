@@ -12,7 +12,6 @@ from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.request_forms import S3_URL, Inputs, SecretArns, Text, Texts, Variables, YesNo
 from trainium_core.naming import CONSTRUCT_IDS, SLURM
 from trainium_core.plan.settings.jobs import S3_FOLDER
-from trainium_core.plan.settings.pcs import QUEUE_NAME
 from trainium_core.problems import nearest
 from trainium_core.setting_schema.forms import Choice, FilePath, Form, ListOf, Pattern, UnreadableError, WholeNumber
 from trainium_core.setting_schema.setting import METADATA_KEY, Setting, section, setting
@@ -77,15 +76,15 @@ class JobRequest:
     )
     queue: str | None = setting(
         "queue",
-        Pattern(QUEUE_NAME, "a queue of trn:pcs_queues"),
-        meaning="Slurm queue in which the job waits. Slurm only.",
+        Pattern(r"[A-Za-z0-9_-]{1,128}", "the name of a queue"),
+        meaning="Queue of Slurm, or of AWS Batch for SageMaker, in which the job waits. Slurm and SageMaker only.",
         default=None,
-        default_text="the first of trn:pcs_queues",
+        default_text="the first of trn:pcs_queues, or the queue of the SageMaker stack",
     )
     priority: int = setting(
         "priority",
         WholeNumber(0, 100_000),
-        meaning="In a queue, jobs with a higher priority start first. Slurm only.",
+        meaning="In a queue, jobs with a higher priority start first. Slurm and SageMaker only.",
         default=0,
     )
     setup: str | None = setting(

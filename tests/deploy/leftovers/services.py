@@ -64,14 +64,6 @@ def _parameter(maker: Maker) -> str:
     return name
 
 
-def _state_machine(maker: Maker) -> str:
-    name = maker.name("machine")
-    parameters = {"name": name, "definition": DEFINITION, "roleArn": "arn:aws:iam::123456789012:role/x"}
-    tags = [{"key": CLUSTER_TAG, "value": maker.cluster}]
-    maker.client("stepfunctions").create_state_machine(**parameters, tags=tags)
-    return name
-
-
 def _rule(maker: Maker) -> str:
     name = maker.name("rule")
     maker.client("events").put_rule(Name=name, ScheduleExpression="rate(1 hour)", Tags=maker.tags)
@@ -112,7 +104,6 @@ SERVICES: Mapping[str, Creator] = {
     "Lambda function": _function,
     "log group": _log_group,
     "SSM parameter": _parameter,
-    "state machine": _state_machine,
     "EventBridge rule": _rule,
     "schedule": _schedule,
     "SNS topic": _topic,

@@ -26,6 +26,26 @@ def _model(maker: Maker) -> str:
     return maker.name("model")
 
 
+def _service_environment(maker: Maker) -> str:
+    name = maker.name("environment")
+    limits = [{"capacityUnit": "NUM_INSTANCES", "maxCapacity": 1}]
+    maker.client("batch").create_service_environment(
+        serviceEnvironmentName=name,
+        serviceEnvironmentType="SAGEMAKER_TRAINING",
+        capacityLimits=limits,
+        tags=maker.tag_map,
+    )
+    return name
+
+
+def _job_queue(maker: Maker) -> str:
+    name, order = maker.name("queue"), [{"order": 1, "serviceEnvironment": _service_environment(maker)}]
+    maker.client("batch").create_job_queue(
+        jobQueueName=name, priority=1, serviceEnvironmentOrder=order, tags=maker.tag_map
+    )
+    return name
+
+
 def _slurm_cluster(maker: Maker) -> str:
     maker.client("pcs").create_cluster(
         clusterName=maker.name("slurm"),
@@ -48,4 +68,5 @@ TRAINING: Mapping[str, Creator] = {
     "SageMaker endpoint": _sagemaker_endpoint,
     "SageMaker model": _model,
     "ECR repository": _repository,
+    "job queue": _job_queue,
 }

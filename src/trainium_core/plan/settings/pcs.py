@@ -5,8 +5,7 @@ from trainium_core.setting_schema.forms import Choice, ListOf, Pattern, Switch, 
 from trainium_core.setting_schema.setting import resource_id, section, setting
 
 _PCS = facts()["pcs"]
-QUEUE_NAME = "[A-Za-z][A-Za-z0-9-]{2,24}"
-_QUEUE = f"{QUEUE_NAME}(:[0-9]{{1,5}})?"
+_QUEUE = "[A-Za-z][A-Za-z0-9-]{2,24}(:[0-9]{1,5})?"
 _QUEUE_FORM = "a queue name of 3 to 25 letters, digits and hyphens that begins with a letter, alone or as name:priority"
 
 

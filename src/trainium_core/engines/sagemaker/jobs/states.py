@@ -39,7 +39,7 @@ def job_entry(service: Mapping[str, Any], training: Mapping[str, Any] | None) ->
         training: The response of DescribeTrainingJob for the latest attempt, if there is one.
     """
     status, terminated = service["status"], service.get("isTerminated", False)
-    submitted = {"CreationTime": _moment(service["createdAt"])} if "createdAt" in service else {}
+    submitted = {"CreationTime": _moment(service.get("createdAt", 0))}
     if training is None or status in WAITING:
         return _entry_without_attempt(service) | submitted
     request: dict[str, Any] = json.loads(service["serviceRequestPayload"])
