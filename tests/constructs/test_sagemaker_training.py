@@ -202,9 +202,9 @@ def test_queue_runs_one_job_at_a_time_unless_the_plan_allows_more(settings: dict
 
 
 def test_queue_is_found_by_the_tag_of_its_cluster() -> None:
-    template = training_template(tags={"team": "x"})
+    template = training_template()
     queue = template.properties("AWS::Batch::JobQueue")
-    assert queue["Tags"] == {"team": "x", "trn:cluster": "trn-pilot"}
+    assert queue["Tags"] == {"trn:cluster": "trn-pilot"}
     policy = template.logical_id("AWS::Batch::SchedulingPolicy")
     assert queue["SchedulingPolicyArn"] == {"Fn::GetAtt": [policy, "Arn"]}
 

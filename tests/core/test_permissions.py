@@ -20,7 +20,7 @@ from tools.permissions.cloudformation import dependent
 from trainium_cli.main import COMMANDS
 from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.facts import DATA
-from trainium_core.naming import CONSTRUCT_IDS, SET_ASLEEP_FUNCTION
+from trainium_core.naming import CONSTRUCT_IDS, SET_ASLEEP_FUNCTION, training_job_prefix
 from trainium_core.permissions.roles import (
     action,
     allowed_actions,
@@ -35,8 +35,8 @@ PEOPLE = [role for role in roles() if role != "cloudformation"]
 
 WITHOUT_A_LABEL = {
     "sts:AssumeRole": "the CDK CLI takes the roles of its bootstrap",
-    "iam:PassRole": "CreateTrainingJob passes a role to the service",
-    "sagemaker:AddTags": "CreateTrainingJob sets tags",
+    "iam:PassRole": "SubmitServiceJob passes a role to SageMaker",
+    "batch:TagResource": "SubmitServiceJob sets tags",
     "ssm:StartSession": "the AWS CLI starts a session",
     "ssm:ResumeSession": "the AWS CLI resumes a session after a lost connection",
     "ssm:TerminateSession": "the AWS CLI ends a session",
@@ -133,7 +133,12 @@ def test_roles_of_people_read_no_content_of_other_stacks(role: str) -> None:
 def test_roles_of_people_exclude_logs_of_other_sagemaker_jobs(role: str) -> None:
     jobs = "arn:aws:logs:us-west-2:123456789012:log-group:/aws/sagemaker/TrainingJobs"
     endpoints = "arn:aws:logs:us-west-2:123456789012:log-group:/aws/sagemaker/Endpoints/web"
-    others = (jobs, endpoints, f"{jobs}:log-stream:abc-prod--fit/algo-1", f"{endpoints}:log-stream:a")
+    others = (
+        jobs,
+        endpoints,
+        f"{jobs}:log-stream:{training_job_prefix('abc-prod')}1/algo-1",
+        f"{endpoints}:log-stream:a",
+    )
     allowed = {
         name
         for document in documents(role, cluster_name="abc")
@@ -142,7 +147,7 @@ def test_roles_of_people_exclude_logs_of_other_sagemaker_jobs(role: str) -> None
         if any(fnmatchcase(other, pattern) for other in others for pattern in statement["Resource"] if pattern != "*")
     }
     assert allowed <= {"logs:DescribeLogStreams"}
-    own = f"{jobs}:log-stream:abc--fit/algo-1"
+    own = f"{jobs}:log-stream:{training_job_prefix('abc')}1/algo-1"
     reading = [
         s for d in documents(role, cluster_name="abc") for s in d["Statement"] if "logs:GetLogEvents" in s["Action"]
     ]
@@ -226,10 +231,19 @@ def test_operators_open_resume_and_end_only_their_own_sessions() -> None:
         assert on[name] == own
 
 
-def test_operators_tag_only_training_jobs_of_the_cluster() -> None:
-    assert allowed_on("operate", cluster_name="abc")["sagemaker:AddTags"] == {
-        "arn:aws:sagemaker:us-west-2:123456789012:training-job/abc--*"
-    }
+@pytest.mark.parametrize(
+    ("name", "resource", "key"),
+    [
+        ("batch:SubmitServiceJob", "job-queue", "aws:ResourceTag"),
+        ("batch:TagResource", "service-job", "aws:RequestTag"),
+        ("batch:TerminateServiceJob", "service-job", "aws:ResourceTag"),
+    ],
+)
+def test_operators_use_only_queues_and_jobs_of_the_cluster(name: str, resource: str, key: str) -> None:
+    arn = f"arn:aws:batch:us-west-2:123456789012:{resource}/*"
+    statements = [each for d in documents("operate", cluster_name="abc") for each in d["Statement"]]
+    (found,) = [each for each in statements if name in each["Action"] and arn in each["Resource"]]
+    assert found["Condition"] == {"StringEquals": {f"{key}/trn:cluster": "abc"}}
 
 
 def test_qualifier_limits_the_bootstrap_resources_of_every_role() -> None:

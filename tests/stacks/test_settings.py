@@ -135,7 +135,9 @@ NOT_IN_TEMPLATES = {
     "cluster": set[str](),
     "pcs": {"ends_action"},  # confirms the only action that PcsStack accepts
     # Each training job has them, and not the stack.
-    "sagemaker": {"capacity", "instance_type", "logical_neuroncore_config", "nodes", "root_volume_gib"},
+    "sagemaker": {
+        *("capacity", "instance_type", "logical_neuroncore_config", "root_volume_gib", "sagemaker_max_runtime_hours")
+    },
 }
 
 
