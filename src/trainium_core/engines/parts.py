@@ -1,6 +1,6 @@
 """What the service of an engine runs outside the stack: nodes, and workloads such as jobs."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from trainium_core.nodes.report import ServiceGroup
