@@ -1,6 +1,7 @@
 """SageMaker resources, AWS PCS clusters, and image repositories."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from tests.deploy.leftovers.maker import Creator, Maker
 
@@ -27,19 +28,21 @@ def _model(maker: Maker) -> str:
 
 
 def _service_environment(maker: Maker) -> str:
-    name = maker.name("environment")
+    return _create_environment(maker, maker.name("environment"), tags=maker.tag_map)
+
+
+def _create_environment(maker: Maker, name: str, **more: Any) -> str:
     limits = [{"capacityUnit": "NUM_INSTANCES", "maxCapacity": 1}]
     maker.client("batch").create_service_environment(
-        serviceEnvironmentName=name,
-        serviceEnvironmentType="SAGEMAKER_TRAINING",
-        capacityLimits=limits,
-        tags=maker.tag_map,
+        serviceEnvironmentName=name, serviceEnvironmentType="SAGEMAKER_TRAINING", capacityLimits=limits, **more
     )
     return name
 
 
 def _job_queue(maker: Maker) -> str:
-    name, order = maker.name("queue"), [{"order": 1, "serviceEnvironment": _service_environment(maker)}]
+    """In an environment without a tag, which is of no cluster."""
+    name = maker.name("queue")
+    order = [{"order": 1, "serviceEnvironment": _create_environment(maker, f"of-{name}")}]
     maker.client("batch").create_job_queue(
         jobQueueName=name, priority=1, serviceEnvironmentOrder=order, tags=maker.tag_map
     )
@@ -69,4 +72,5 @@ TRAINING: Mapping[str, Creator] = {
     "SageMaker model": _model,
     "ECR repository": _repository,
     "job queue": _job_queue,
+    "service environment": _service_environment,
 }
