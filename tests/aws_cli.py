@@ -13,6 +13,7 @@ from botocore.validate import ParamValidator
 _MODELS = botocore.session.get_session()
 _ADDED_BY_THE_CLI = {"s3", "sso", "configure"}
 _GLOBAL_OPTIONS = {"--region", "--output", "--query", "--profile"}
+_REQUEST_FILE = "--cli-input-json"
 
 
 def command_error(command: str) -> str:
@@ -29,6 +30,8 @@ def command_error(command: str) -> str:
     shape: Any = model.operation_model(operations[operation]).input_shape
     members = {f"--{xform_name(name, '-')}": name for name in shape.members}
     request = dict[str, Any]()
+    if _REQUEST_FILE in words:
+        return ""  # the file has the request
     for option, values in _options(words):
         if option in _GLOBAL_OPTIONS:
             continue
