@@ -1,6 +1,7 @@
 """A proxy for an embedded AWS that kills a process after a given change, and denies operations."""
 
 import os
+import re
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,7 +15,9 @@ from urllib.parse import parse_qs, urlsplit
 from trainium_local.environment import Connection
 from trainium_local.signatures import SignedRequest, request_signature, sign
 
-_READ_PREFIXES = ("Describe", "Get", "List", "Head")
+_READ_PREFIXES = ("describe", "get", "list", "head")
+_BATCH_PATH = re.compile("/v1/([a-z]+)")
+"""The path of a request to AWS Batch, which ends with the operation in lower case."""
 
 
 @dataclass
@@ -41,7 +44,7 @@ class KillingProxy:
     def record(self, operation: str) -> bool:
         """Add an operation to `changes` if it changes something. Returns whether the process must be killed."""
         with self.lock:
-            if operation.startswith(_READ_PREFIXES):
+            if operation.lower().startswith(_READ_PREFIXES):
                 return False
             self.changes.append(operation)
             return len(self.changes) == self.fatal
@@ -66,10 +69,12 @@ def killing_proxy(connection: Connection) -> Generator[KillingProxy]:
         server.server_close()
 
 
-def operation(method: str, target: str | None, body: bytes) -> str:
-    """The operation of a request; for S3 and other REST interfaces, the HTTP method."""
+def operation(method: str, path: str, target: str | None, body: bytes) -> str:
+    """The operation of a request; for REST interfaces other than AWS Batch's, such as S3's, the HTTP method."""
     if target is not None:
         return target.rpartition(".")[2]
+    if batch := _BATCH_PATH.fullmatch(path):
+        return batch[1]
     actions = parse_qs(body.decode(errors="replace")).get("Action") if method == "POST" else None
     return actions[0] if actions else method.capitalize()
 
@@ -93,7 +98,7 @@ def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
             if self.headers.get("Transfer-Encoding") == "chunked":
                 raise NotImplementedError("a request with chunked transfer encoding")
             target = self.headers.get("X-Amz-Target")
-            called = operation(self.command, target, body)
+            called = operation(self.command, self.path, target, body)
             if called in proxy.denied:
                 self._answer(403 if target is None else 400, {}, _denial(target))
                 return

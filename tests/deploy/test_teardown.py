@@ -131,5 +131,5 @@ def test_queued_job_ends_before_the_stack_of_its_role_is_deleted(shared: Shared)
     shared.proxy.arm(fatal=0)
     run = shared.destroy(*DESTROY)
     assert run.code == 0, run.printed
-    assert shared.proxy.changes == ["TerminateServiceJob", "DeleteStack"]
+    assert shared.proxy.changes == ["terminateservicejob", "DeleteStack"]
     assert differences(shared.before, shared.account.inventory()) == []

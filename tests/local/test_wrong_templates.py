@@ -153,7 +153,7 @@ WRONG: Mapping[str, tuple[Template, str]] = {
     "JobQueue without an environment": (one("AWS::Batch::JobQueue", Priority=1), "ServiceEnvironmentOrder"),
     "JobQueue of an unknown type": (
         one("AWS::Batch::JobQueue", Priority=1, JobQueueType="SLURM", ServiceEnvironmentOrder=[]),
-        "SLURM",
+        "slurm",
     ),
     # load balancers
     "E3676 HTTPS without certificate": (listener(Port=443, Protocol="HTTPS"), "Certificates"),

@@ -171,14 +171,6 @@ class _Training(Construct):
             execution.allow_data(props.data)
         return execution
 
-    def _vpc_config(self) -> Mapping[str, Any] | None:
-        if self.subnet is None or self.security_group is None:
-            return None
-        return {
-            "Subnets": [self.subnet.subnet_id],
-            "SecurityGroupIds": [self.security_group.security_group_id],
-        }
-
 
 class PlannedTraining(_Training):
     """The resources for SageMaker training jobs of a plan, with their network and cache.

@@ -119,7 +119,6 @@ def test_job_is_found_if_only_one_of_two_engines_is_deployed(cluster: Cluster) -
         (GOOD, ["--priority", "5"], "--priority: got '5'"),
         (GOOD, ["--on", "slurm"], "--on: got 'slurm'"),
         (GOOD, ["--on", "slurm"], "add pcs to trn:stacks"),
-        ((*GOOD, "-c", "trn:stacks=sagemaker"), ["--queue", "trn"], "--queue: got 'trn'"),
     ],
 )
 def test_option_that_an_engine_lacks_is_refused_by_name(on: tuple[str, ...], options: list[str], message: str) -> None:

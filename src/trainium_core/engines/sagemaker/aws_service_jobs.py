@@ -34,7 +34,7 @@ class ServiceJobs:
     def named(self, name: str) -> Iterator[Mapping[str, Any]]:
         """Summaries of the jobs in all queues with a name, or, if it ends with `*`, with its beginning; newest first.
 
-        AWS Batch keeps jobs that have ended for seven days (AWS Batch User Guide, Job states).
+        AWS Batch keeps jobs that have ended for at least seven days (AWS Batch User Guide, Job states).
         """
         named = {"name": "JOB_NAME", "values": [name]}
         found: list[Mapping[str, Any]] = []
