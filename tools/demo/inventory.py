@@ -64,6 +64,13 @@ KINDS = (
     Kind("instance profiles", "iam", "list_instance_profiles", "InstanceProfiles[].InstanceProfileName"),
     # Parameters under /aws are public and belong to another account.
     Kind("SSM parameters", "ssm", "describe_parameters", "Parameters[?!starts_with(Name, '/aws/')].Name"),
+    Kind("job queues", "batch", "describe_job_queues", "jobQueues[].jobQueueName"),
+    Kind(
+        "service environments", "batch", "describe_service_environments", "serviceEnvironments[].serviceEnvironmentName"
+    ),
+    Kind("scheduling policies", "batch", "list_scheduling_policies", "schedulingPolicies[].arn"),
+    # EKS deletes a cluster only without node groups.
+    Kind("EKS clusters", "eks", "list_clusters", "clusters[]"),
     Kind("ECR repositories", "ecr", "describe_repositories", "repositories[].repositoryName"),
     Kind(
         f"anything tagged {CLUSTER_TAG}",

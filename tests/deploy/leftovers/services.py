@@ -1,16 +1,12 @@
 """Auto Scaling groups, and what runs or is stored beside the nodes."""
 
 import io
-import json
 import zipfile
 from collections.abc import Mapping
 from typing import Any
 
 from tests.deploy.leftovers.maker import Creator, Maker
 from trainium_runtime.naming import CLUSTER_TAG
-
-DEFINITION = json.dumps({"StartAt": "End", "States": {"End": {"Type": "Succeed"}}})
-
 
 def _group(maker: Maker) -> str:
     name = maker.name("group")
