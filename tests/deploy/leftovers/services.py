@@ -8,6 +8,7 @@ from typing import Any
 from tests.deploy.leftovers.maker import Creator, Maker
 from trainium_runtime.naming import CLUSTER_TAG
 
+
 def _group(maker: Maker) -> str:
     name = maker.name("group")
     (image, *_) = maker.client("ec2").describe_images(Owners=["amazon"])["Images"]
