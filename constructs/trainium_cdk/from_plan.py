@@ -195,6 +195,7 @@ def plan_fleet(
         replacements=node.replacements if node.recovery else 0,
         quota_check=plan.quota_check,
         pilot=plan_pilot(plan),
+        metrics=plan.cloudwatch_metrics,
         file_systems=file_systems,
         sleep=sleep,
         placement_group_name=plan.network.placement_group,

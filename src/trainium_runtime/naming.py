@@ -29,3 +29,6 @@ NOTIFIED_TAG = "trn:notified"
 
 IDLE_NOTICE_TAG = "trn:idle"
 """Tag on the topic of a pilot: the time in the last notice about unused nodes, at which they stop."""
+
+METRICS_EVENT = "metrics"
+"""Key of the event that has the controller print metrics. The value is the time for which the run was scheduled."""

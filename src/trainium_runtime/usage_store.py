@@ -4,7 +4,7 @@ Callers pass the client: the Lambda functions and the command line create client
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
@@ -42,18 +42,36 @@ def read_reports(s3: Any, bucket: str, instances: Collection[str]) -> Mapping[st
         BotoCoreError: S3 was not reached.
         ClientError: S3 refused a request.
     """
-    names = sorted(instances)
+    return _reports(s3, bucket, lambda instance, _: instance in instances)
+
+
+def read_reports_since(s3: Any, bucket: str, time: datetime) -> Mapping[str, NodeUsage]:
+    """The readable usage reports that were stored after a time, by instance, also of instances that are gone.
+
+    Raises:
+        BotoCoreError: S3 was not reached.
+        ClientError: S3 refused a request.
+    """
+    return _reports(s3, bucket, lambda _, stored: stored > time)
+
+
+def _reports(s3: Any, bucket: str, is_wanted: Callable[[str, datetime], bool]) -> Mapping[str, NodeUsage]:
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{USAGE_PREFIX}/")
-    listed = [str(item["Key"]) for page in pages for item in page.get("Contents", [])]
-    keys = {key_instance(key, USAGE_PREFIX): key for key in listed}
+    listed = [
+        (instance, item)
+        for page in pages
+        for item in page.get("Contents", [])
+        if (instance := key_instance(item["Key"], USAGE_PREFIX))
+    ]
+    keys = {instance: item["Key"] for instance, item in listed if is_wanted(instance, item["LastModified"])}
     with ThreadPoolExecutor(_READERS) as readers:
-        reports = readers.map(partial(_node_usage, s3, bucket), (keys.get(name) for name in names))
-        return {name: usage for name, usage in zip(names, reports, strict=True) if usage}
+        reports = readers.map(partial(_node_usage, s3, bucket), keys.values())
+        return {instance: usage for instance, usage in zip(keys, reports, strict=True) if usage}
 
 
-def _node_usage(s3: Any, bucket: str, key: str | None) -> NodeUsage | None:
+def _node_usage(s3: Any, bucket: str, key: str) -> NodeUsage | None:
     """The usage report at a key. None if there is no object, or if it is not a usage report."""
-    response = _get(s3, bucket, key) if key else None
+    response = _get(s3, bucket, key)
     try:
         return NodeUsage.from_json(response["Body"].read(_LARGEST).decode()) if response else None
     except ValueError:

@@ -1,17 +1,20 @@
 """The functions of a fleet in the template of a cluster: their permissions, and what depends on them."""
 
+import json
 from typing import Any
 
 import pytest
 
 from tests.constructs.plans import RESERVATION
 from tests.constructs.synth import Json, Template, a_plan, cluster_template, granted
+from trainium_core.facts import facts
 from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime.handlers import quota_check
+from trainium_runtime.naming import METRICS_EVENT
 from trainium_runtime.quota_need import QuotaNeed
 
 QUOTA_CHECK, READINESS = "Custom::TrnQuotaCheck", "Custom::TrnFleetReadiness"
-GROUP = "AWS::AutoScaling::AutoScalingGroup"
+GROUP, SCHEDULE = "AWS::AutoScaling::AutoScalingGroup", "AWS::Scheduler::Schedule"
 OF_THE_CLUSTER = {"aws:ResourceTag/trn:cluster": "trn-pilot"}
 
 
@@ -23,6 +26,12 @@ def allowed(template: Template, role: str) -> list[Json]:
         if role in name
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
     ]
+
+
+def controller_variables(**settings: Any) -> Json:
+    functions = cluster_template(**settings).resources("AWS::Lambda::Function")
+    (controller,) = [function for name, function in functions.items() if "Controller" in name]
+    return controller["Properties"]["Environment"]["Variables"]
 
 
 def of_nodes(**settings: Any) -> set[tuple[str, str]]:
@@ -110,6 +119,30 @@ def test_controller_is_invoked_for_records_and_terminations() -> None:
         "object": {"key": [{"prefix": "nodes/"}]},
     }
     assert patterns["aws.autoscaling"]["detail"] == {"AutoScalingGroupName": [{"Ref": template.logical_id(GROUP)}]}
+
+
+def test_metrics_are_printed_on_a_schedule_that_names_the_time_of_the_run() -> None:
+    schedule = cluster_template().properties(SCHEDULE)
+    assert json.loads(schedule["Target"]["Input"]) == {METRICS_EVENT: "<aws.scheduler.scheduled-time>"}
+    assert schedule["ScheduleExpression"] == f"rate({facts()['metrics']['minutes_between_runs']} minutes)"
+    assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "metrics"),
+    [({"nodes": 16}, "nodes"), ({"nodes": 17}, "cluster"), ({"nodes": 17, "cloudwatch_metrics": "nodes"}, "nodes")],
+    ids=str,
+)
+def test_small_clusters_have_metrics_of_each_node(settings: dict[str, Any], metrics: str) -> None:
+    assert controller_variables(**settings)["METRICS"] == metrics
+
+
+def test_without_metrics_the_controller_reads_no_usage() -> None:
+    without = cluster_template(cloudwatch_metrics="none")
+    assert "METRICS" not in controller_variables(cloudwatch_metrics="none")
+    assert not without.resources(SCHEDULE)
+    read = granted(allowed(cluster_template(), "FleetController")) - granted(allowed(without, "FleetController"))
+    assert [(action, resource.partition("/")[2]) for action, resource in read] == [("s3:GetObject", "usage/*")]
 
 
 def test_only_nodes_with_internode_ssh_exchange_keys() -> None:

@@ -56,6 +56,15 @@ def function(aws: EmbeddedAws) -> str:
     )["FunctionArn"]
 
 
+def make_schedule(aws: EmbeddedAws, function: str, name: str, expression: str, event: str) -> None:
+    aws.client("scheduler").create_schedule(
+        Name=name,
+        ScheduleExpression=expression,
+        FlexibleTimeWindow={"Mode": "OFF"},
+        Target={"Arn": function, "RoleArn": f"arn:aws:iam::{ACCOUNT_ID}:role/r", "Input": event},
+    )
+
+
 @pytest.fixture
 def calls_of(aws: EmbeddedAws, clock: MovableClock, function: str) -> Scheduled:
     """A function that makes a schedule. It returns a function for the times of the calls not yet returned."""
@@ -66,12 +75,7 @@ def _schedule(
     aws: EmbeddedAws, clock: MovableClock, function: str, name: str, expression: str
 ) -> Callable[[], list[float]]:
     queue = aws.client("sqs").create_queue(QueueName=name)["QueueUrl"]
-    aws.client("scheduler").create_schedule(
-        Name=name,
-        ScheduleExpression=expression,
-        FlexibleTimeWindow={"Mode": "OFF"},
-        Target={"Arn": function, "RoleArn": f"arn:aws:iam::{ACCOUNT_ID}:role/r", "Input": json.dumps({"queue": queue})},
-    )
+    make_schedule(aws, function, name, expression, json.dumps({"queue": queue}))
     clock.forward(minutes=1)  # Now the scheduler has seen the schedule; it counts from then.
 
     def times() -> list[float]:
@@ -112,6 +116,24 @@ def test_clock_cannot_be_set_back(clock: MovableClock) -> None:
 )
 def test_rate_counts_from_the_last_run(expression: str, after: timedelta) -> None:
     assert next_run(expression, NOON) == NOON + after
+
+
+def test_scheduled_time_in_the_input_is_a_multiple_of_the_rate(
+    aws: EmbeddedAws, clock: MovableClock, function: str
+) -> None:
+    """So the windows of successive runs meet, although a run begins a little late."""
+    queue = aws.client("sqs").create_queue(QueueName="scheduled")["QueueUrl"]
+    event = json.dumps({"queue": queue, "at": "<aws.scheduler.scheduled-time>"})
+    make_schedule(aws, function, "scheduled", "rate(5 minutes)", event)
+    clock.forward(minutes=1)
+    times: list[datetime] = []
+    for _ in range(2):
+        clock.forward(minutes=12)
+        (message,) = aws.client("sqs").receive_message(QueueUrl=queue)["Messages"]
+        aws.client("sqs").delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+        times.append(datetime.fromisoformat(json.loads(message["Body"])["event"]["at"]))
+    assert (times[1] - times[0]) % timedelta(minutes=5) == timedelta()
+    assert timedelta() <= clock.now - times[1] < timedelta(minutes=6)
 
 
 def test_at_expression_runs_once() -> None:

@@ -37,10 +37,10 @@ FREE = {
 }
 ALMOST_FREE = {
     "AWS::SNS::Topic": "a few messages a pilot; the first thousand e-mails of a month are free",
-    "AWS::Scheduler::Schedule": "9,000 invocations a month of the 14 million that are free",
+    "AWS::Scheduler::Schedule": "9,000 invocations a month of the 14 million that are free, for each of two",
     "AWS::Lambda::Function": "a few invocations for each deployment and node record; of a schedule, 9,000 a month",
     "AWS::Lambda::LayerVersion": "stored within the free 75 GB",
-    "AWS::Logs::LogGroup": "a few lines a deployment, deleted with the stack",
+    "AWS::Logs::LogGroup": "a few lines a deployment, and 30 MB a month of metrics for each node",
 }
 
 NETWORKS: list[dict[str, Any]] = [*({"egress": egress} for egress in EGRESS), dict(EXISTING_NETWORK)]
@@ -87,6 +87,21 @@ def test_resources_billed_by_the_hour_are_counted(kind: str, settings: dict[str,
 def test_alarms_are_counted(settings: dict[str, Any]) -> None:
     counted = sum(item.quantity for item in cost_items(a_plan(**settings)) if item.resource_type == ALARM)
     assert counted == billable(settings)[ALARM]
+
+
+@pytest.mark.parametrize(
+    ("settings", "metrics"),
+    [
+        ({"nodes": 2}, 14),  # 4 of each node and of the cluster, and 2 only of the cluster
+        ({"nodes": 17}, 6),
+        ({"nodes": 17, "cloudwatch_metrics": "nodes"}, 74),
+        ({"cloudwatch_metrics": "none"}, 0),
+    ],
+    ids=str,
+)
+def test_metrics_are_counted_and_billed_while_nodes_run(settings: dict[str, Any], metrics: int) -> None:
+    items = [item for item in cost_items(a_plan(**settings)) if item.item.product == "metric"]
+    assert [(item.quantity, item.billed) for item in items] == ([(metrics, "running")] if metrics else [])
 
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)

@@ -30,6 +30,7 @@ CHANGED: Mapping[str, Any] = {
     "cache_bucket": "my-cache",
     "cache_expiration_days": 30,
     "capacity": "spot",
+    "cloudwatch_metrics": "cluster",
     "cluster_name": "other",
     "dns_servers": ("10.0.0.2",),
     "efs": "new",

@@ -127,19 +127,20 @@ def test_no_action_is_a_wildcard() -> None:
     assert not [action for action in actions if "*" in action]
 
 
-def test_roles_are_assumed_by_instances_and_functions_only() -> None:
+def test_roles_are_assumed_by_instances_functions_and_schedules_only() -> None:
     services = {
         statement["Principal"]["Service"]
         for role in cluster_template().resources("AWS::IAM::Role").values()
         for statement in role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
     }
-    assert services == {"ec2.amazonaws.com", "lambda.amazonaws.com"}
+    assert services == {"ec2.amazonaws.com", "lambda.amazonaws.com", "scheduler.amazonaws.com"}
 
 
 @pytest.mark.parametrize(
     ("settings", "functions", "roles"),
     [
-        ({}, 3, ["ec2", "lambda", "lambda", "lambda"]),
+        ({"cloudwatch_metrics": "none"}, 3, ["ec2", "lambda", "lambda", "lambda"]),
+        ({}, 3, ["ec2", "lambda", "lambda", "lambda", "scheduler"]),
         ({"ends": "5d", "budget_usd": 500}, 3, ["ec2", "lambda", "lambda", "lambda", "scheduler"]),
         ({"ends": "5d", "ends_action": "destroy"}, 4, ["ec2", "lambda", "lambda", "lambda", "lambda", "scheduler"]),
     ],

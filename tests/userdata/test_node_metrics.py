@@ -235,3 +235,10 @@ def test_monitor_that_reports_nothing_is_ended(monitored: Path, script: str, mon
     began = time.monotonic()
     assert list(neuron_readings()) == []
     assert time.monotonic() - began < 10
+
+
+def test_minute_with_an_error_is_reported_at_once(node: JobNode) -> None:
+    """A node that fails may be terminated before its next regular report."""
+    pass_minutes(node, Reading(core_utilization=1.0), Reading(execution_errors=3))
+    sent = NodeUsage.from_json(node.aws.records[f"{BUCKET}/usage/{INSTANCE_ID}.json"]).samples
+    assert [sample.execution_errors for sample in sent] == [None, 3]

@@ -1,16 +1,23 @@
 """The controller of a cluster: maintains its nodes during a deployment and after it, and ends its pilot."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from trainium_cdk.fleet.group_arn import allow_on_group, allow_resizing
-from trainium_cdk.fleet.node_records import NodeRecords, allow_reading_records, allow_reading_usage
+from trainium_cdk.fleet.node_records import (
+    NodeRecords,
+    allow_reading_last_job,
+    allow_reading_records,
+    allow_reading_usage,
+)
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.pilot.pilot import Pilot, add_alarm
@@ -19,9 +26,11 @@ from trainium_cdk.pilot.stack_deletion import StackDeletion
 from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.storage.disposable_bucket import named_bucket_arn
 from trainium_core.facts import facts
+from trainium_core.plan.settings.node import CloudWatchMetrics
 from trainium_runtime.naming import (
     CLUSTER_TAG,
     IDLE_NOTICE_TAG,
+    METRICS_EVENT,
     NODE_REASON_TAG,
     NODE_STATE_TAG,
     NOTIFIED_TAG,
@@ -38,8 +47,8 @@ class Controller(HandlerFunction):
     It looks for every node record, for every terminated instance, during a deployment, and for a pilot every few
     minutes and when its budget is spent. It logs each record, tags the instance with its state, replaces failed nodes
     within the limit, writes the membership of the cluster once every node is verified, sets the size of the group, and
-    warns of the end of the pilot. It cannot delete the stack: `StackDeletion` can, only after the end. It keeps its
-    state in tags of the topic of the pilot.
+    warns of the end of the pilot. Every few minutes, it prints the metrics of the nodes. It cannot delete the stack:
+    `StackDeletion` can, only after the end. It keeps its state in tags of the topic of the pilot.
 
     `settings` are its environment variables.
     """
@@ -56,6 +65,7 @@ class Controller(HandlerFunction):
         replacements: int = 0,
         pilot: Pilot | None = None,
         sleep: SleepSwitch | None = None,
+        metrics: CloudWatchMetrics = "none",
     ) -> None:
         """
         Args:
@@ -67,8 +77,10 @@ class Controller(HandlerFunction):
             replacements: Maximum number of failed nodes that are replaced in any 24 hours. Default: 0.
             pilot: The pilot, whose topic gets notices, and an alarm when the controller fails. Default: none.
             sleep: The switch of the cluster. Default: the cluster never sleeps.
+            metrics: The metrics of the nodes that it prints for CloudWatch. Default: none.
         """
         self._cluster_name, self._group_name = cluster_name, group_name
+        self._schedule_role: iam.IRole | None = None
         stack = Stack.of(scope)
         settings = {"CLUSTER": cluster_name, "STACK_ID": stack.stack_id, "RECORDS_BUCKET": records.bucket.bucket_name}
         if group_name:
@@ -84,6 +96,8 @@ class Controller(HandlerFunction):
                     capacity_block_id=pilot.props.capacity_block_id,
                 )
                 settings["STACK_DELETION"] = deletion.arn
+        if metrics != "none":
+            settings["METRICS"] = metrics
         self.settings: Mapping[str, str] = settings
         super().__init__(
             scope,
@@ -97,6 +111,11 @@ class Controller(HandlerFunction):
             self._control_nodes(group_name, records, replacements)
         if pilot is not None and pilot.needs_controller:
             self._end_pilot(pilot, records)
+        if metrics != "none":
+            allow_reading_usage(self, records)
+            event = json.dumps({METRICS_EVENT: "<aws.scheduler.scheduled-time>"})
+            minutes = facts()["metrics"]["minutes_between_runs"]
+            self._schedule("MetricsSchedule", "Prints the metrics of the nodes", minutes=minutes, event=event)
         if deletion is not None:
             self.allow(actions=["lambda:InvokeFunction"], resources=[deletion.arn])
             # Both are needed until the stack is deleted: the deletion is retried.
@@ -161,9 +180,11 @@ class Controller(HandlerFunction):
             self.allow_reading(["ec2:DescribeCapacityReservations"])
         if "IDLE_MINUTES" in self.settings:
             allow_reading_usage(self, records)
+            allow_reading_last_job(self, records)
         if pilot.spent is not None:
             self._subscribe_to(pilot.spent)
-        self._schedule()
+        minutes = facts()["pilot"]["minutes_between_runs"]
+        self._schedule("Schedule", "Looks at the pilot", minutes=minutes, event="{}")
 
     def _subscribe_to(self, topic: sns.Topic) -> None:
         """Look at once when a message is published to the topic."""
@@ -177,26 +198,27 @@ class Controller(HandlerFunction):
             source_arn=topic.topic_arn,
         )
 
-    def _schedule(self) -> None:
-        role = service_role(
-            self,
-            "ScheduleRole",
-            "scheduler.amazonaws.com",
-            conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},
-        )
-        allow(role, ["lambda:InvokeFunction"], [self.arn])
-        minutes = facts()["pilot"]["minutes_between_runs"]
+    def _schedule(self, construct_id: str, description: str, *, minutes: int, event: str) -> None:
+        role = self._schedule_role
+        if role is None:
+            role = self._schedule_role = service_role(
+                self,
+                "ScheduleRole",
+                "scheduler.amazonaws.com",
+                conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},
+            )
+            allow(role, ["lambda:InvokeFunction"], [self.arn])
         schedule = scheduler.CfnSchedule(
             self,
-            "Schedule",
-            description="Looks at the pilot",
+            construct_id,
+            description=description,
             schedule_expression=f"rate({minutes} minutes)",
             flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
             target=scheduler.CfnSchedule.TargetProperty(
                 arn=self.arn,
                 role_arn=role.role_arn,
-                input="{}",
-                # The next invocation makes up for a lost one.
+                input=event,
+                # The next look makes up for a lost one. A lost run of the metrics leaves a gap.
                 retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
                     maximum_event_age_in_seconds=60 * minutes, maximum_retry_attempts=2
                 ),

@@ -14,7 +14,7 @@ from constructs import Construct
 
 from trainium_cdk.checks import refuse
 from trainium_cdk.fleet.controller import Controller
-from trainium_cdk.fleet.fleet_base import FAILED_NODES, METRICS_NAMESPACE, FleetBase
+from trainium_cdk.fleet.fleet_base import FAILED_NODES, FleetBase
 from trainium_cdk.fleet.fleet_interface import MetricOptions
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
@@ -28,6 +28,7 @@ from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.storage.compile_cache import ICompileCache
 from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT, VERIFIED_NODES_OUTPUT
 from trainium_core.nodes.next_steps import next_steps
+from trainium_runtime.node_metrics import METRICS_NAMESPACE
 
 
 @jsii.implements(elbv2.IApplicationLoadBalancerTarget, elbv2.INetworkLoadBalancerTarget)

@@ -17,10 +17,10 @@ from trainium_cdk.checks import refuse
 from trainium_cdk.fleet.fleet_grants import grant_operate, grant_run_jobs
 from trainium_cdk.fleet.fleet_interface import MetricOptions
 from trainium_runtime.naming import CLUSTER_TAG, NODE_STATE_TAG
+from trainium_runtime.node_metrics import METRICS_NAMESPACE
 
 _T = TypeVar("_T")
 
-METRICS_NAMESPACE = "TrainiumCdk"
 FAILED_NODES = "FailedNodes"
 _OWN_IDS = ("AutoScalingGroup", FAILED_NODES, "Outputs")
 """IDs of parts that a fleet creates on demand."""

@@ -88,6 +88,7 @@ class Fleet(CreatedFleet):
             replacements=props.replacements,
             pilot=self.pilot,
             sleep=props.sleep,
+            metrics=props.metrics,
         )
         self._controller_name = self.controller.name
         self._records_bucket = self.records.bucket

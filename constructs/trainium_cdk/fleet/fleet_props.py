@@ -20,6 +20,7 @@ from trainium_core.catalog.catalog import Catalog
 from trainium_core.plan.deployed_plan import is_recorded, recorded_values
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_core.plan.settings.jobs import JobAccess
+from trainium_core.plan.settings.node import CloudWatchMetrics
 from trainium_core.plan.settings_by_key import SETTINGS, constructor_arguments
 from trainium_core.plan.values import PlanValues
 from trainium_core.setting_schema.forms import as_written
@@ -58,6 +59,7 @@ class FleetProps:
     replacements: int
     quota_check: bool
     pilot: PilotProps
+    metrics: CloudWatchMetrics
     file_systems: Sequence[NodeFileSystem] = ()
     sleep: SleepSwitch | None = None
     security_groups: Sequence[ec2.ISecurityGroup] = ()
@@ -86,6 +88,7 @@ class FleetProps:
             "node_generation": self.node_generation,
             "node_timeout_minutes": self.timeout_minutes,
             "node_replacements": self.replacements,
+            "cloudwatch_metrics": self.metrics,
         }
 
     def plan_values(self, region: str) -> PlanValues:

@@ -44,7 +44,7 @@ from trainium_core.plan.rules.nodes import (
     software_for_devices,
 )
 from trainium_core.plan.settings.network import CardInterfaceType
-from trainium_core.plan.settings.node import Node
+from trainium_core.plan.settings.node import CloudWatchMetrics, Node, effective_metrics
 from trainium_core.plan.values import PlanValues
 
 _PARAMETERS = {
@@ -134,6 +134,7 @@ class NeuronFleet(Fleet):
         checks: NodeChecks | None = None,
         node_generation: int | None = None,
         quota_check: bool = True,
+        cloudwatch_metrics: CloudWatchMetrics | None = None,
         end: PilotEnd | None = None,
         budget: Budget | None = None,
         idle_limit: Duration | None = None,
@@ -185,6 +186,8 @@ class NeuronFleet(Fleet):
             checks: Which failed checks fail a node. Default: NodeChecks.enforce().
             node_generation: A different number replaces all nodes at the next deployment. Default: 1.
             quota_check: Whether the deployment checks the EC2 quota before it launches instances. Default: True.
+            cloudwatch_metrics: Metrics of utilization and errors: of the cluster and of each node (nodes), only of the
+                cluster, or none. Each is billed while nodes run. Default: nodes for up to 16 nodes, else cluster.
             end: When the pilot ends. Default: no end.
             budget: Budget of the cluster for a calendar year. Default: no budget.
             idle_limit: Whole minutes, from 30 to 10,080, after which the nodes are terminated if no job and no process
@@ -232,6 +235,7 @@ class NeuronFleet(Fleet):
             range_problems("node_timeout_minutes", minutes, "minutes", field="ready_timeout"),
             form("node_replacements", max_replacements, field="max_replacements"),
             form("node_generation", node_generation),
+            form("cloudwatch_metrics", cloudwatch_metrics),
             script_for_bash(node.setup_script, field="setup"),
             software_for_devices(image.neuron_software, kind, field="image"),
         )
@@ -275,6 +279,7 @@ class NeuronFleet(Fleet):
                     notices=notices,
                     capacity=capacity,
                 ),
+                metrics=effective_metrics(cloudwatch_metrics, nodes),
                 file_systems=file_systems,
                 sleep=sleep or stack_sleep_switch(self),
                 security_groups=security_groups,

@@ -145,11 +145,16 @@ def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> No
 
 
 def allow_reading_usage(function: HandlerFunction, records: NodeRecords) -> None:
-    """Allow a function of this package to read whether nodes are in use, and whether a job is running."""
-    bucket = records.bucket
-    function.allow(actions=["s3:ListBucket"], resources=[named_bucket_arn(bucket)])
-    written = [named_bucket_arn(bucket, key) for key in (f"{USAGE_PREFIX}/*", job_keys("*").end)]
-    function.allow(actions=["s3:GetObject"], resources=[*written, named_bucket_arn(bucket, CURRENT_JOB_KEY)])
-    for objects in written:
-        justify_wildcard(function, objects, "one object for each instance or job; ids are not known at synthesis")
+    """Allow a function of this package to read the usage reports of the nodes."""
+    function.allow(actions=["s3:ListBucket"], resources=[named_bucket_arn(records.bucket)])
+    reports = named_bucket_arn(records.bucket, f"{USAGE_PREFIX}/*")
+    function.allow(actions=["s3:GetObject"], resources=[reports])
+    justify_wildcard(function, reports, "one report for each instance; instance IDs are not known at synthesis")
     records.allow_key(function)
+
+
+def allow_reading_last_job(function: HandlerFunction, records: NodeRecords) -> None:
+    """Allow a function of this package to read whether a job is running."""
+    ends = named_bucket_arn(records.bucket, job_keys("*").end)
+    function.allow(actions=["s3:GetObject"], resources=[ends, named_bucket_arn(records.bucket, CURRENT_JOB_KEY)])
+    justify_wildcard(function, ends, "one object for each job; job IDs are not known at synthesis")

@@ -11,6 +11,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.settings.file_systems import NEW_EFS
 from trainium_core.plan.settings.network import Egress
 from trainium_core.prices.price import PricedItem
+from trainium_runtime.node_metrics import CLUSTER_METRICS, NODE_METRICS
 
 Billed = Literal["running", "always", "prepaid", "by use"]
 """When an item is billed: while the cluster is awake, while the stack or reservation exists, once at purchase, or by an
@@ -89,6 +90,14 @@ def alarms_item(plan: Plan, count: int) -> Iterator[CostItem]:
     if count:
         what = f"{count} CloudWatch alarm{'s' if count > 1 else ''}"
         yield cost_item(plan, what, "alarm", "AWS::CloudWatch::Alarm", "always", count)
+
+
+def metrics_item(plan: Plan) -> Iterator[CostItem]:
+    """CloudWatch metrics of the cluster and its nodes. CloudWatch bills them for the hours with data."""
+    by_node = plan.nodes if plan.cloudwatch_metrics == "nodes" else 0
+    if plan.cloudwatch_metrics != "none":
+        count = len(NODE_METRICS) * (by_node + 1) + len(CLUSTER_METRICS)
+        yield cost_item(plan, f"{count} CloudWatch metrics", "metric", "AWS::Logs::LogGroup", "running", count)
 
 
 def cost_item(

@@ -14,7 +14,7 @@ from trainium_core.plan.settings.cache import CacheSettings
 from trainium_core.plan.settings.file_systems import FileSystemSettings
 from trainium_core.plan.settings.jobs import JobAccess
 from trainium_core.plan.settings.network import NetworkSettings
-from trainium_core.plan.settings.node import Node
+from trainium_core.plan.settings.node import CloudWatchMetrics, Node, effective_metrics
 from trainium_core.plan.settings.pcs import PcsSettings
 from trainium_core.plan.settings.pilot import PilotSettings
 from trainium_core.plan.settings.sagemaker import SageMakerSettings
@@ -218,6 +218,10 @@ class PlanValues:
         pilot = self.pilot
         stops = pilot.ends is not None or pilot.stops_at_budget or pilot.idle_minutes is not None
         return stops or self.capacity == "capacity-block"
+
+    @property
+    def cloudwatch_metrics(self) -> CloudWatchMetrics:
+        return effective_metrics(self.node.cloudwatch_metrics, self.nodes)
 
     @property
     def uses_efa(self) -> bool:

@@ -23,7 +23,7 @@ from moto.awslambda.utils import get_backend
 
 from trainium_local import access, clock
 from trainium_local.environment import Connection, safe_environment
-from trainium_local.services import lambda_starter
+from trainium_local.services import embedded_metrics, lambda_starter
 from trainium_local.services.errors import Refused
 
 MAX_UNPACKED = 262_144_000
@@ -225,6 +225,8 @@ def _write_logs(function: Any, group: str, request_id: str, logs: str) -> None:
     # The function, or the deletion of its stack, may have deleted the group meanwhile.
     if group in function.logs_backend.groups:
         function.save_logs("\n".join(line or " " for line in lines))
+        for line in lines:
+            embedded_metrics.extract(line, account_id=function.account_id, region=function.region)
 
 
 def init(original: Any, function: Any, account_id: str, spec: dict[str, Any], region: str, version: Any = 1) -> None:

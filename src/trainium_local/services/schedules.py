@@ -1,7 +1,7 @@
 """EventBridge Scheduler: runs schedules, which moto only stores, by the clock of the embedded AWS.
 
-Supports rates and one-time schedules in UTC that invoke functions. If the clock moves forward, a due schedule runs
-once, however often it was due.
+Supports rates and one-time schedules in UTC that invoke functions, and the scheduled time in their input. If the clock
+moves forward, a due schedule runs once, however often it was due.
 """
 
 import json
@@ -21,6 +21,8 @@ from trainium_local.services import lambda_process
 _UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
 _RATE = re.compile(r"rate\(([0-9]+) (minute|hour|day)s?\)")
 _AT = re.compile(r"at\(([0-9T:-]+)\)")
+_SCHEDULED_TIME = "<aws.scheduler.scheduled-time>"
+"""Keyword in the input of a target (EventBridge Scheduler User Guide, "Adding context attributes")."""
 _POLL_SECONDS = 1.0
 
 _one_at_a_time = threading.Lock()
@@ -68,8 +70,14 @@ def _due(now: datetime) -> Iterator[Any]:
             unsupported = f"{schedule.schedule_expression} is not supported, only rate and at expressions"
             print(f"schedule {schedule.name}: {unsupported}", flush=True)
         if following is not None and following <= now:
-            state["last_run"] = now
+            state["last_run"] = _last_due(schedule.schedule_expression, following, now)
             yield schedule
+
+
+def _last_due(expression: str, due: datetime, now: datetime) -> datetime:
+    """The last time until now at which a schedule was due."""
+    rate = _RATE.fullmatch(expression)
+    return due if rate is None else now - (now - due) % (int(rate[1]) * _UNITS[rate[2]])
 
 
 def _enabled() -> Iterator[Any]:
@@ -85,5 +93,6 @@ def _run(schedule: Any) -> None:
     if ":lambda:" not in arn:
         print(f"{caller}: the embedded AWS invokes Lambda functions only, not {arn}", flush=True)
         return
-    event = json.loads(schedule.target.get("Input") or "{}")
+    scheduled = f"{vars(schedule)['last_run']:%Y-%m-%dT%H:%M:%SZ}"
+    event = json.loads((schedule.target.get("Input") or "{}").replace(_SCHEDULED_TIME, scheduled))
     lambda_process.call(arn, event, caller=caller, check=lambda _: enforcement.refuse_schedule(schedule, arn))

@@ -5,14 +5,13 @@ instance of an Auto Scaling group, if the user data names the folder of the reco
 membership exists. The check "written by" in a record shows that the record is simulated.
 """
 
-import json
 import re
 import threading
 import time
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,7 +24,9 @@ from trainium_local.resources import api
 from trainium_local.stand_ins.user_data import texts
 from trainium_wire.keys import MEMBERSHIP_KEY, USAGE_PREFIX
 from trainium_wire.membership import Membership
+from trainium_wire.metric_sample import MAX_SAMPLES, MetricSample
 from trainium_wire.node_record import REPORT_URL_VARIABLE, CheckRecord, NodeRecord
+from trainium_wire.usage import NodeUsage
 
 BOOT_SECONDS = 0.2
 _USAGE_SECONDS = 60
@@ -90,7 +91,7 @@ class StandInNodes:
                 self._write(region, url, record)
 
     def write_usage(self) -> None:
-        """Record for every running verified node that no process uses a device."""
+        """Record for every running verified node that no process uses a device, and samples without values."""
         with self._writing_usage:  # otherwise a record timed before the clock was set forward could be written last
             self._write_all_usage()
 
@@ -100,14 +101,12 @@ class StandInNodes:
             if is_running(instance_id, region):  # the bucket of other instances may be about to be emptied
                 place = urlsplit(url)
                 key = "/".join([*place.path.strip("/").split("/")[:-1], USAGE_PREFIX, f"{instance_id}.json"])
-                idle = clock.now() - self._idle_since[instance_id]
-                usage = {
-                    "state": "idle",
-                    "at": f"{clock.now():%Y-%m-%dT%H:%M:%SZ}",
-                    "idle_seconds": round(idle.total_seconds()),
-                    "detail": "",
-                }
-                _put(region, place.netloc, key, json.dumps(usage))
+                now = clock.now()
+                minutes = [now - timedelta(minutes=ago) for ago in reversed(range(MAX_SAMPLES))]
+                # Nothing is measured on a stand-in.
+                samples = tuple(MetricSample(at=at) for at in minutes)
+                usage = NodeUsage(state="idle", at=now, idle=now - self._idle_since[instance_id], samples=samples)
+                _put(region, place.netloc, key, usage.to_json())
 
     def keep_writing_usage(self) -> None:
         """Start writing usage records every minute."""

@@ -13,8 +13,10 @@ from trainium_runtime.controller.reading import ClientFactory, Reader
 from trainium_runtime.controller.settings import ControllerSettings
 from trainium_runtime.controller.snapshot import Snapshot
 from trainium_runtime.log import log
+from trainium_runtime.node_metrics import Window
 from trainium_runtime.node_store import NodeStore, NoGroupError
 from trainium_runtime.pilot_clock import ClockDecision
+from trainium_wire.formats import moment
 from trainium_wire.keys import RECORDS_PREFIX, key_instance
 
 _ATTEMPTS = 5  # if another invocation changes the membership at the same time
@@ -61,6 +63,29 @@ class ClusterController:
             steps.append(Step([PrintLine(fields={"ignored": key, "why": "not a record, or deleted since"})]))
         nodes = node_steps(snapshot, replacements=self._settings.replacements, clock=clock, event_instance=instance)
         return [*errors, *self._executor.execute([*steps, *nodes])]
+
+    def print_metrics(self, scheduled: str) -> None:
+        """Print the metrics of the nodes, which CloudWatch Logs extracts.
+
+        Each sample belongs to one run, so nothing has to be stored. Only if Lambda repeats a run after it printed, its
+        samples count twice.
+
+        Args:
+            scheduled: The time for which the run was scheduled, from EventBridge Scheduler.
+
+        Raises:
+            ValueError: It is not a time.
+            ClientError: AWS refused a request.
+            BotoCoreError: AWS was not reached.
+        """
+        run = moment(scheduled)
+        if run is None:
+            raise ValueError(f"not a time: {scheduled!r}")
+        window = Window.of_run(run)
+        usages, records = self._reader.reports(window.start)
+        if self._settings.metrics:
+            for line in self._settings.metrics.lines(window, usages, records):
+                log(**line)
 
     def deploy(
         self, deployment: FleetDeployment, progress: Progress, *, now: datetime

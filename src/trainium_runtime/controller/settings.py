@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from trainium_runtime.node_metrics import MetricLines
 from trainium_runtime.pilot_clock import PilotTerms
 from trainium_runtime.pilot_end import Deadline
 
@@ -40,6 +41,7 @@ class ControllerSettings:
         records_bucket: Bucket of the node records and the membership.
         replacements: Maximum number of failed nodes that are replaced in any 24 hours.
         pilot: The pilot. None if it does not stop nodes and does not end.
+        metrics: The metrics that it prints on a schedule. None: it prints none.
     """
 
     cluster: str
@@ -48,6 +50,7 @@ class ControllerSettings:
     group: str | None = None
     replacements: int = 0
     pilot: PilotOptions | None = None
+    metrics: MetricLines | None = None
 
     @classmethod
     def from_variables(cls, variables: Mapping[str, str]) -> "ControllerSettings":
@@ -59,7 +62,12 @@ class ControllerSettings:
             records_bucket=variables["RECORDS_BUCKET"],
             replacements=int(variables.get("REPLACEMENTS", "0")),
             pilot=_pilot(variables) if "TOPIC" in variables else None,
+            metrics=_metrics(variables) if "METRICS" in variables else None,
         )
+
+
+def _metrics(variables: Mapping[str, str]) -> MetricLines:
+    return MetricLines(cluster=variables["CLUSTER"], by_node=variables["METRICS"] == "nodes")
 
 
 def _pilot(variables: Mapping[str, str]) -> PilotOptions:

@@ -2,7 +2,7 @@
 
 It is invoked for every node record, for every terminated instance of the group, on a schedule, by AWS Budgets through
 SNS when the budget is spent, and by CloudFormation for the readiness of the fleet. Each event only says that it should
-look at the cluster now.
+look at the cluster now. On another schedule, it prints the metrics of the nodes.
 """
 
 import os
@@ -13,6 +13,7 @@ from typing import Any
 from trainium_runtime.controller.controller import ClusterController
 from trainium_runtime.controller.reading import environment_store
 from trainium_runtime.controller.settings import ControllerSettings
+from trainium_runtime.naming import METRICS_EVENT
 
 from . import fleet_readiness
 
@@ -26,4 +27,7 @@ def handle(event: dict[str, Any], context: Any) -> None:
         return
     settings = ControllerSettings.from_variables(os.environ)
     controller = ClusterController(settings, boto3.client, environment_store(settings.records_bucket))
+    if METRICS_EVENT in event:
+        controller.print_metrics(str(event[METRICS_EVENT]))
+        return
     controller.look(event, now=datetime.fromtimestamp(time.time(), UTC))

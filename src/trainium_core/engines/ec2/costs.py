@@ -6,6 +6,7 @@ from trainium_core.costs.items import (
     alarms_item,
     cost_item,
     file_system_items,
+    metrics_item,
     network_items,
     volume_items,
 )
@@ -21,6 +22,7 @@ def cost_items(plan: Plan) -> tuple[CostItem, ...]:
         cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use"),
         *file_system_items(plan),
         *network_items(plan, plan.network.effective_egress),
+        *metrics_item(plan),
         *alarms_item(plan, int(plan.needs_schedule or plan.pilot.budget_usd is not None)),
     )
 

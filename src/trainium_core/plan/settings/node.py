@@ -1,4 +1,4 @@
-"""The setup of a node, the time limit of a deployment, and what happens to a failed node."""
+"""The setup of a node, the time limit of a deployment, what happens to a failed node, and the metrics of nodes."""
 
 from typing import Literal, get_args
 
@@ -11,6 +11,14 @@ NeuronSoftware = Literal["image", "install"]
 NEURON_SOFTWARE: tuple[NeuronSoftware, ...] = get_args(NeuronSoftware)
 Verification = Literal["enforce", "observe"]
 VERIFICATION: tuple[Verification, ...] = get_args(Verification)
+CloudWatchMetrics = Literal["nodes", "cluster", "none"]
+CLOUDWATCH_METRICS: tuple[CloudWatchMetrics, ...] = get_args(CloudWatchMetrics)
+_LARGEST_BY_NODE = facts()["metrics"]["largest_by_node"]
+
+
+def effective_metrics(wanted: CloudWatchMetrics | None, nodes: int) -> CloudWatchMetrics:
+    """The metrics in CloudWatch, by default those of each node in small clusters."""
+    return wanted or ("nodes" if nodes <= _LARGEST_BY_NODE else "cluster")
 
 
 @section
@@ -75,4 +83,12 @@ class Node:
         meaning="another number replaces all nodes in the next deployment; the new nodes have the current image, node "
         "program and tags",
         replaces_nodes=True,
+    )
+    cloudwatch_metrics: CloudWatchMetrics | None = setting(
+        "cloudwatch_metrics",
+        Choice(CLOUDWATCH_METRICS),
+        default=None,
+        default_text=f"nodes for up to {_LARGEST_BY_NODE} nodes, else cluster",
+        meaning="utilization and errors in CloudWatch: of the cluster and of each node (nodes), only of the cluster "
+        "(cluster), or none; each metric is billed while nodes run",
     )

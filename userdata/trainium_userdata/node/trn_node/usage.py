@@ -29,7 +29,7 @@ GPUS = "proc/driver/nvidia/gpus"
 
 
 class Usage:
-    """`poll` checks the usage, and writes it with the metrics if it has changed or is old.
+    """`poll` checks the usage, and writes it with the metrics if it has changed or is old, or after an error.
 
     Between two polls, idle time increases by at most two minutes, so that a change of the clock hardly affects it.
     """
@@ -58,7 +58,9 @@ class Usage:
         elapsed = min(max(now - self._polled_at, 0), 2 * SECONDS) if self._polled_at else 0
         self._idle_seconds = self._idle_seconds + elapsed if state == self._sent[0] == "idle" else 0
         self._polled_at = now
-        if (state, detail) != self._sent or not 0 <= now - self._sent_at < SEND_SECONDS:
+        # A node that fails may be terminated soon.
+        has_errors = any(sample.execution_errors or sample.ecc_uncorrected for sample in samples)
+        if has_errors or (state, detail) != self._sent or not 0 <= now - self._sent_at < SEND_SECONDS:
             self._send(url, state, detail, now)
 
     def _send(self, url: str, state: State, detail: str, now: float) -> None:
