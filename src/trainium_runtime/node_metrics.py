@@ -49,7 +49,7 @@ class Window:
     end: datetime
 
     @classmethod
-    def of_run(cls, run: datetime) -> "Window":
+    def before(cls, run: datetime) -> "Window":
         """The window of a run, by its scheduled time."""
         end = run - timedelta(minutes=facts()["metrics"]["minutes_before_run"])
         return cls(start=end - timedelta(minutes=facts()["metrics"]["minutes_between_runs"]), end=end)

@@ -32,7 +32,7 @@ def test_every_snapshot_price_has_source_date_and_confidence(item: PricedItem) -
     price = snapshot_prices()[item]
     assert price.source
     assert price.confidence
-    assert price.date <= "2026-11-28"
+    assert price.date <= "2026-11-29"
     assert price.origin == "snapshot"
 
 

@@ -19,7 +19,7 @@ from trainium_wire.usage import NodeUsage
 Json = Mapping[str, Any]
 
 PUBLISHED = json.loads((files("trainium_local.services") / "embedded_metric_format.json").read_text())
-WINDOW = Window.of_run(NOON)
+WINDOW = Window.before(NOON)
 NAMESPACE = "TrainiumCdk/trn-pilot"
 BUSY = MetricSample(WINDOW.end, "j-1", 50.0, 25.0, execution_errors=0, ecc_uncorrected=1)
 
@@ -95,7 +95,7 @@ def test_utilization_without_a_job_is_not_that_of_a_job() -> None:
 def test_successive_runs_print_each_sample_once() -> None:
     every_second = [NOON + timedelta(seconds=second) for second in range(3600)]
     between = timedelta(minutes=facts()["metrics"]["minutes_between_runs"])
-    windows = [Window.of_run(NOON + timedelta(minutes=10) + number * between) for number in range(20)]
+    windows = [Window.before(NOON + timedelta(minutes=10) + number * between) for number in range(20)]
     assert {sum(at in window for window in windows) for at in every_second} == {1}
 
 

@@ -81,7 +81,7 @@ class ClusterController:
         run = moment(scheduled)
         if run is None:
             raise ValueError(f"not a time: {scheduled!r}")
-        window = Window.of_run(run)
+        window = Window.before(run)
         usages, records = self._reader.reports(window.start)
         if self._settings.metrics:
             for line in self._settings.metrics.lines(window, usages, records):

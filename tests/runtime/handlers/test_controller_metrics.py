@@ -18,8 +18,10 @@ from trainium_wire.usage import NodeUsage
 
 Run = Callable[[datetime], list[dict[str, Any]]]
 
-NOW = datetime.now(UTC).replace(microsecond=0)
-"""moto stores objects at the present time."""
+
+def now() -> datetime:
+    """The present time, at which moto stores objects."""
+    return datetime.now(UTC).replace(microsecond=0)
 
 
 @pytest.fixture
@@ -42,16 +44,17 @@ def run(
 
 def report(instance: str, *samples: MetricSample) -> None:
     key = f"{USAGE_PREFIX}/AROAEXAMPLEEXAMPLE0:{instance}.json"
-    client("s3").put_object(Bucket=BUCKET, Key=key, Body=NodeUsage("in-use", NOW, samples=samples).to_json())
+    client("s3").put_object(Bucket=BUCKET, Key=key, Body=NodeUsage("in-use", now(), samples=samples).to_json())
 
 
 def test_samples_of_the_run_are_printed_also_of_a_node_that_is_gone(fleet: Fleet, run: Run) -> None:
-    window = Window.of_run(NOW)
+    at = now()
+    window = Window.before(at)
     failing, busy = fleet.instances
     report(failing, MetricSample(window.end, "j-1", 0.0, ecc_uncorrected=2))
     report(busy, MetricSample(window.start, "j-1", 99.0), MetricSample(window.end, "j-1", 50.0))
     fleet.replace(failing)
-    lines = {line["InstanceId"]: line for line in run(NOW)}
+    lines = {line["InstanceId"]: line for line in run(at)}
     assert lines.keys() == {failing, busy}
     assert lines[failing]["UncorrectedMemoryErrors"] == 2
     assert lines[busy]["CoreUtilization"] == 50
@@ -60,19 +63,19 @@ def test_samples_of_the_run_are_printed_also_of_a_node_that_is_gone(fleet: Fleet
 
 def test_verified_node_without_a_report_is_silent(fleet: Fleet, run: Run) -> None:
     fleet.verify(*fleet.instances)
-    (line,) = run(NOW + timedelta(minutes=12))
+    (line,) = run(now() + timedelta(minutes=12))
     assert (line["SilentNodes"], line["silent"]) == (2, sorted(fleet.instances))
 
 
 def test_old_reports_are_not_read(fleet: Fleet, run: Run) -> None:
-    later = NOW + timedelta(minutes=30)
-    report(fleet.instances[0], MetricSample(Window.of_run(later).end, "", 50.0))
+    later = now() + timedelta(minutes=30)
+    report(fleet.instances[0], MetricSample(Window.before(later).end, "", 50.0))
     assert run(later) == []
 
 
 def test_run_changes_nothing(fleet: Fleet, run: Run) -> None:
     fleet.fail(fleet.instances[0], "no driver")
-    run(NOW)
+    run(now())
     assert (fleet.sizes, fleet.unhealthy) == ([], set())
 
 
