@@ -61,7 +61,8 @@ class Job:
         processes_per_node: Number of processes that torchrun starts on each node.
         command: Bash line that each node runs in the unpacked source, after `setup`.
         has_ranks: Whether torchrun starts the processes; otherwise the command decides their number.
-        name, cluster, submitted_at: For `trn` and the functions; nodes do not use them.
+        name, cluster, submitted_at, submitted_by: For `trn` and the functions; nodes do not use them. The last is the
+            name of an IAM user or of a role's session; empty if unknown.
         source_sha256: Digest of the packed source; a node runs no other source.
         stack: Software stack whose environment the command gets. Default: that of the node.
         setup: Bash line that each node runs before `command`, for example to install packages.
@@ -93,6 +94,7 @@ class Job:
     name: str = ""
     cluster: str = ""
     submitted_at: str = ""
+    submitted_by: str = ""
     source_sha256: str | None = None
     stack: str | None = None
     setup: str | None = None

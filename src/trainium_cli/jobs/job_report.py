@@ -71,24 +71,19 @@ def _no_internet(found: Sequence[str], *, is_aws: bool) -> str:
 
 
 def jobs_table(found: Sequence[tuple[str, JobState]]) -> Table:
-    """The jobs, with their engines if there are several."""
-    rows = [
-        (
-            state.job.id,
-            engine,
-            state.status,
-            str(state.job.nodes),
-            str(state.attempt_count),
-            state.job.submitted_at.replace("T", " ").removesuffix("Z"),
-            duration(lasted_seconds(state)),
-        )
-        for engine, state in found
-    ]
-    columns = ["Job", "On", "Status", "Nodes", "Attempts", "Submitted (UTC)", "Lasted"]
-    if len({engine for engine, _ in found}) == 1:
-        columns.remove("On")
-        rows = [(row[0], *row[2:]) for row in rows]
-    return table(columns, rows, right=["Nodes", "Attempts", "Lasted"])
+    """The jobs, with their engines if there are several, and with who submitted them if these are several."""
+    columns: dict[str, list[str]] = {
+        "Job": [state.job.id for _, state in found],
+        "On": [engine for engine, _ in found],
+        "By": [state.job.submitted_by or "unknown" for _, state in found],
+        "Status": [state.status for _, state in found],
+        "Nodes": [str(state.job.nodes) for _, state in found],
+        "Attempts": [str(state.attempt_count) for _, state in found],
+        "Submitted (UTC)": [state.job.submitted_at.replace("T", " ").removesuffix("Z") for _, state in found],
+        "Lasted": [duration(lasted_seconds(state)) for _, state in found],
+    }
+    shown = {name: texts for name, texts in columns.items() if name not in ("On", "By") or len({*texts}) > 1}
+    return table([*shown], [*zip(*shown.values(), strict=True)], right=["Nodes", "Attempts", "Lasted"])
 
 
 def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, str]]:
@@ -102,6 +97,7 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
         ("detail", "" if state.is_over else state.detail),
         ("where", "" if state.outcome is None or state.outcome.is_success else _where(state.outcome)),
         ("nodes", _nodes(state.job)),
+        ("by", state.job.submitted_by),
         ("attempts", str(len(state.attempts)) if state.attempts else "none yet"),
         ("progress", progress_text(progress)),
         ("cache", "; ".join(cache_lines(state))),

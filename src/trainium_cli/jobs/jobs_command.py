@@ -6,12 +6,13 @@ import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
-from trainium_cli.jobs.job_engines import engine_options, read_engines
+from trainium_cli.jobs.job_engines import JobEngines, engine_options, read_engines
 from trainium_cli.jobs.job_files import fetch_outputs
 from trainium_cli.jobs.job_following import show_reason
 from trainium_cli.jobs.job_report import job_record, jobs_table, show_state, state_as_json
 from trainium_cli.terminal import console, print_json, say
 from trainium_cli.waiting import waiting
+from trainium_core.aws.identity import AwsIdentities
 
 
 @click.command()
@@ -25,6 +26,7 @@ from trainium_cli.waiting import waiting
     show_default=True,
     help="Number of jobs to list, newest first.",
 )
+@click.option("--mine", is_flag=True, help="Of these, list the jobs that the current AWS credentials submitted.")
 @click.option("--record", is_flag=True, help="Print the record of JOB: one line of JSON for each phase and event.")
 @engine_options
 @plan_options
@@ -36,6 +38,7 @@ def jobs(
     stack: str | None,
     outputs: Path | None,
     most: int,
+    mine: bool,
     record: bool,
 ) -> ExitCode:
     """List the jobs of the cluster, or show one with the time of each phase.
@@ -49,15 +52,11 @@ def jobs(
         raise click.UsageError("--outputs requires a JOB")
     if record and job is None:
         raise click.UsageError("--record requires a JOB")
+    if mine and job is not None:
+        raise click.UsageError("--mine lists jobs: omit JOB")
     engines = read_engines(invocation, on, stack)
     if job is None:
-        found = engines.newest(most, brief=not invocation.as_json)
-        if invocation.as_json:
-            print_json([{"engine": engine.key, **state_as_json(state)} for engine, state in found])
-        elif found:
-            console().print(jobs_table([(engine.key, state) for engine, state in found]))
-        else:
-            say("No job has been started: `trn run` starts one.")
+        _list(invocation, engines, most=most, mine=mine)
         return ExitCode.OK
     engine, state = engines.known(job, every_node=True)
     with waiting("Asking AWS for prices ..."):
@@ -73,3 +72,20 @@ def jobs(
     if outputs is not None:
         fetch_outputs(engine.store, job, outputs)
     return ExitCode.OK
+
+
+def _list(invocation: Invocation, engines: JobEngines, *, most: int, mine: bool) -> None:
+    found, nothing = (
+        engines.newest(most, brief=not invocation.as_json),
+        "No job has been started: `trn run` starts one.",
+    )
+    if found and mine:
+        name = AwsIdentities(engines.plan.region, clients=invocation.clients).identity().name
+        found = [(engine, state) for engine, state in found if state.job.submitted_by == name]
+        nothing = f"{name} submitted none of the last jobs: `trn jobs` lists all."
+    if invocation.as_json:
+        print_json([{"engine": engine.key, **state_as_json(state)} for engine, state in found])
+    elif found:
+        console().print(jobs_table([(engine.key, state) for engine, state in found]))
+    else:
+        say(nothing)

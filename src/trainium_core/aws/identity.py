@@ -20,6 +20,12 @@ class Identity:
     arn: str
     endpoint: str | None = None
 
+    @property
+    def name(self) -> str:
+        """The user's name, or the role's and session's as `Admin/alice`: the ARN without account, type and path."""
+        kind, _, name = self.arn.rpartition(":")[2].partition("/")
+        return name if kind == "assumed-role" else name.rpartition("/")[2] or kind
+
 
 class AwsIdentities(AwsService):
     def identity(self) -> Identity:

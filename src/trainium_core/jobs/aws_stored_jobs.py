@@ -1,9 +1,11 @@
 """The common part of the engines (cluster, Slurm) whose jobs are in the bucket of a cluster's node records."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from trainium_core.aws.identity import AwsIdentities
 from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.jobs.engine import NoStackError
 from trainium_core.jobs.follow import JobLog
@@ -13,6 +15,7 @@ from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.plan import Plan
 from trainium_runtime.aws_service import Clients
+from trainium_runtime.errors import UnavailableError
 from trainium_wire.job import Job
 
 _SAGEMAKER_ONLY = "remove it, or add --on sagemaker"
@@ -66,6 +69,7 @@ class PreparedStoredJob:
 
     Attributes:
         plan: The plan of the cluster.
+        clients: The clients of AWS's services.
         store: The jobs of the cluster.
         job: The job.
         package: The packed source.
@@ -73,6 +77,7 @@ class PreparedStoredJob:
     """
 
     plan: Plan
+    clients: Clients
     store: JobStore
     job: Job
     package: SourcePackage
@@ -87,6 +92,12 @@ class PreparedStoredJob:
 
     def started_after_waking(self, seconds: float) -> None:
         self.job = replace(self.job, waking_seconds=seconds)
+
+    def find_submitter(self) -> None:
+        """Record in the job who submits it, unless STS cannot be read."""
+        with suppress(UnavailableError):
+            identity = AwsIdentities(self.plan.region, clients=self.clients).identity()
+            self.job = replace(self.job, submitted_by=identity.name)
 
     def find_checkpoint(self) -> Sequence[str]:
         """Find the checkpoint that the job resumes from, and set `resume_from` to the job that saved it.

@@ -83,6 +83,7 @@ def attempt_records(state: JobState, usd_per_hour: Decimal | None) -> Iterator[M
         "event": "submitted",
         "job": job.id,
         "at": job.submitted_at,
+        "by": job.submitted_by or None,
         "nodes": job.nodes,
         "processes_per_node": job.processes_per_node,
         "resume_from": job.resume_from,

@@ -37,7 +37,13 @@ class ClusterJobs(StoredJobs):
         script = package.script or None
         job = new_job(self.plan, request, script=script, now=now, source_sha256=package.digest)
         return PreparedClusterJob(
-            plan=self.plan, store=self.store, job=job, package=package, uploads=request.uploads, jobs=self
+            plan=self.plan,
+            clients=self.clients,
+            store=self.store,
+            job=job,
+            package=package,
+            uploads=request.uploads,
+            jobs=self,
         )
 
     def newest(self, most: int, *, brief: bool = False) -> Sequence[JobState]:
@@ -124,6 +130,7 @@ class PreparedClusterJob(PreparedStoredJob):
         self._over = ready.current
         if self.job.nodes > len(ready.members):
             raise NotStartedError(f"the job needs {self.job.nodes} nodes, but the cluster has {len(ready.members)}.")
+        self.find_submitter()
         return [*self.left_out_notes(), *self.find_checkpoint()]
 
     def rows(self) -> Sequence[tuple[str, str]]:

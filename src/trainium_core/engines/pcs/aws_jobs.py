@@ -77,6 +77,7 @@ class SlurmJobs(StoredJobs):
         job = new_job(plan, request, script=script, now=now, source_sha256=package.digest)
         return PreparedSlurmJob(
             plan=self.plan,
+            clients=self.clients,
             store=self.store,
             jobs=self,
             job=job,
@@ -184,6 +185,7 @@ class PreparedSlurmJob(PreparedStoredJob):
 
     def check(self) -> Sequence[str]:
         self.jobs.login.find()
+        self.find_submitter()
         simulated = () if self.jobs.login.is_on_aws else (_SIMULATED,)
         return [*simulated, *self.left_out_notes(), *self.find_checkpoint()]
 
