@@ -1,10 +1,12 @@
 """The requests to AWS of each command are those of expected_requests.toml, on a deployed cluster of two nodes.
 
-Not counted: requests of other programs, such as the CDK CLI, and of the parts of a log, whose number depends on time.
+Not counted: requests of other programs, such as the CDK CLI, and of the parts of a log and the usage reports of nodes,
+whose number depends on time.
 """
 
 import json
 import os
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -28,6 +30,8 @@ EXPECTED: Mapping[str, Mapping[str, int]] = tomllib.loads(
 EXIT_CODES = {"audit": ExitCode.NOT_READY, "destroy": ExitCode.NOT_READY}
 """Exit codes by command, other than 0: an audit finds resources, and the destruction is declined."""
 
+_TIMED = re.compile(r"/logs/|^usage/")
+"""Keys of objects whose number depends on time."""
 PLAN = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2", "trn:nodes": 2}
 
 
@@ -41,7 +45,7 @@ class Requests:
         called, make = Counter[str](), BaseClient._make_api_call  # pyright: ignore
 
         def counted(client: BaseClient, operation: str, parameters: Mapping[str, object]) -> object:
-            if "/logs/" not in str(parameters.get("Key")):
+            if not _TIMED.search(str(parameters.get("Key"))):
                 called[f"{client.meta.service_model.service_name}:{operation}"] += 1
             return make(client, operation, parameters)
 
