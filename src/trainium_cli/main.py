@@ -55,7 +55,7 @@ _GROUPS = {
     "Decision": {
         "pilot": ("evidence", "Run a pilot from the assessment of the code to the final audit."),
         "baseline": ("evidence", "Show the GPU plan to compare a Trainium plan with."),
-        "bench": ("evidence", "Measure the same workload on each side, and write a record of each."),
+        "bench": ("evidence", "Measure the same workload on each side, and write a results file of each."),
         "tco": ("evidence", "Show the total cost of ownership (TCO) of a workload."),
         "report": ("evidence", "Write the report of a pilot, with its decision."),
     },

@@ -35,10 +35,10 @@ def scaled(factor: float) -> tuple[tuple[float | None, ...], ...]:
 @pytest.mark.parametrize(
     ("losses", "problem"),
     [
-        ((*scaled(1.001)[:2], (3.0, None)), "is 'met', but both records give 'not met'"),
-        (scaled(1.001)[:2], "is 'met', but both records give 'not measured'"),
-        (scaled(5), "is 'met', but both records give 'not met'"),
-        (scaled(1.002), "is 0.001, but both records give 0.00"),
+        ((*scaled(1.001)[:2], (3.0, None)), "is 'met', but both results files give 'not met'"),
+        (scaled(1.001)[:2], "is 'met', but both results files give 'not measured'"),
+        (scaled(5), "is 'met', but both results files give 'not met'"),
+        (scaled(1.002), "is 0.001, but both results files give 0.00"),
     ],
 )
 def test_fidelity_that_the_losses_contradict_prevents_go(
@@ -53,7 +53,7 @@ def test_fidelity_that_the_losses_contradict_prevents_go(
 def test_reference_without_a_record_prevents_go() -> None:
     decision = decide(evidence(GOOD))
     assert decision.verdict == NOT_YET
-    assert decision.reasons == ("lm-trn2 compares its results with lm-p5, whose record is missing",)
+    assert decision.reasons == ("lm-trn2 compares its results with lm-p5, whose results file is missing",)
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_comparison_that_cannot_be_computed_again_says_so(method: str, is_stated
 
 def test_gate_of_the_lab_says_that_it_does_not_decide() -> None:
     (own, other) = decided(replace(GOOD, fidelity=()), replace(LAB_RECORD, gates=(gate(NOT_MET),))).judgements
-    assert {own.aside, other.aside} == {"", "measured in the lab, not on Trainium"}
+    assert {own.aside, other.aside} == {"", "measured on a stand-in, not on Trainium"}
 
 
 def test_newest_record_decides_on_a_gate() -> None:

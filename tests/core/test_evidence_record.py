@@ -96,7 +96,7 @@ def test_missing_key_has_its_default_or_is_null() -> None:
 
 @given(st.integers(0, len(TEXT.rstrip()) - 1))
 def test_truncated_record_is_refused(length: int) -> None:
-    with pytest.raises(RecordError, match="not a record"):
+    with pytest.raises(RecordError, match="not a results file"):
         read_record(TEXT[:length])
 
 
@@ -206,7 +206,7 @@ CHECK = judged_fidelity("loss", "lm-p5", 0.01, 0.02, compared=6, expected=6)
         ({"value": None}, "needs a reason in why_null"),
         ({"limit": math.nan}, "must be finite numbers of 0 or more"),
         ({"compared": 7}, "7 of 6 values cannot have been compared"),
-        ({"reference": "lm-trn2"}, "the record is compared with itself"),
+        ({"reference": "lm-trn2"}, "the results are compared with themselves"),
     ],
 )
 def test_fidelity_that_its_numbers_contradict_is_refused(changes: dict[str, Any], message: str) -> None:
@@ -279,7 +279,7 @@ def test_price_basis_matters_only_for_cost() -> None:
 
 @pytest.mark.parametrize("other", [replace(LAB_SIDE, id="other"), GPU_SIDE])
 def test_lab_is_comparable_with_no_side(other: Record) -> None:
-    assert comparable(LAB_SIDE, other).different == ("side (the lab has no accelerators)",)
+    assert comparable(LAB_SIDE, other).different == ("side (a stand-in has no accelerators)",)
 
 
 def test_lab_record_that_claims_comparability_is_refused() -> None:

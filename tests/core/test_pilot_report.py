@@ -139,12 +139,12 @@ def test_excluded_run_with_a_warning_is_listed_once() -> None:
 
 MISSING = {
     "trainium": (evidence(GPU), "Nothing was measured on Trainium"),
-    "gpu": (evidence(GOOD), "no record of a GPU"),
-    "gates": (evidence(replace(GOOD, gates=())), "No record of Trainium has a gate"),
-    "fidelity": (evidence(replace(GOOD, fidelity=())), "No record of Trainium compares results"),
+    "gpu": (evidence(GOOD), "no results of a GPU"),
+    "gates": (evidence(replace(GOOD, gates=())), "No results of Trainium have a gate"),
+    "fidelity": (evidence(replace(GOOD, fidelity=())), "No results of Trainium are compared"),
     "assessment": (evidence(GOOD, GPU), "no assessment"),
-    "twelve months": (evidence(GOOD, GPU), "Not computed: no record of trn tco"),
-    "recovery": (WHOLE, "Not measured: no record has a number of this kind"),
+    "twelve months": (evidence(GOOD, GPU), "Not computed: no results of trn tco"),
+    "recovery": (WHOLE, "Not measured: no results file has a number of this kind"),
     "contract": (WHOLE, '<span class="tag amber">open</span>'),
     "everything": (evidence(), "Nothing was measured on Trainium"),
 }
@@ -263,13 +263,13 @@ def test_lab_number_is_always_marked_and_shares_no_chart(rows: list[Any]) -> Non
     records = varied(rows)
     pilot = evidence(*records)
     for hardware_kind, words in Parsed(page(pilot)).figures:
-        assert (hardware_kind == LAB) == (" lab " in f" {words.split(':')[0]} ")
+        assert (hardware_kind == LAB) == ("stand-in" in words.split(":")[0])
     lab_ids = {f"({record.id})" for record in records if record.side == LAB}
     for charts in arrange(pilot).charts.values():
         for chart in charts:
             of_lab = {any(lab_id in row[0] for lab_id in lab_ids) for row in chart.rows}
             assert of_lab in ({True}, {False})
-            assert (of_lab == {True}) == ("in the lab" in chart.title)
+            assert (of_lab == {True}) == ("on stand-ins" in chart.title)
 
 
 @settings(max_examples=40)
@@ -287,7 +287,7 @@ def test_only_comparable_records_share_an_axis(rows: list[Any]) -> None:
         assert len(named) <= 1
 
 
-@pytest.mark.parametrize(("hardware_kind", "word"), [(TRAINIUM, "Trainium"), (LAB, "lab")])
+@pytest.mark.parametrize(("hardware_kind", "word"), [(TRAINIUM, "Trainium"), (LAB, "stand-in")])
 def test_counters_of_an_observed_job_have_its_side(hardware_kind: str, word: str) -> None:
     comparison = Comparison(
         seen={"C02": ["aten::item on the CPU"]}, not_seen=["S03"], not_predicted=[], uncounted=["P10"]
@@ -324,7 +324,7 @@ def test_answers_about_the_contract_are_shown() -> None:
 def test_reasons_and_warnings_are_on_the_page() -> None:
     record = replace(GOOD, metrics={**GOOD.metrics, "p99": unknown("s", "300 samples")}, warnings=("clocks differ",))
     shown = page(evidence(record, LAB_RECORD))
-    for text in ("300 samples", "clocks differ", "1 of 2 records are from the lab"):
+    for text in ("300 samples", "clocks differ", "1 of 2 results files are from stand-ins"):
         assert text in shown
 
 

@@ -52,18 +52,42 @@ def test_first_screen_has_saving_break_even_contract_and_runs() -> None:
     assert key_result(WHOLE, "Contract").text == "6 of 6 unanswered"
     failed = replace(GOOD, runs=(*GOOD.runs, RecordedRun(job="lm-9", excluded="the job did not succeed: exit code 1")))
     runs = key_result(evidence(failed), "Runs")
-    assert (runs.text, runs.details) == ("3 counted, 1 not", ("lm-9: the job did not succeed: exit code 1",))
+    assert runs.text == "3 on Trainium"
+    assert runs.details == (
+        "Trainium, 1 x trn2.3xlarge: 3 runs, 2026-11-24",
+        "lm-9 does not count: the job did not succeed: exit code 1",
+    )
+
+
+def test_runs_are_first_and_name_their_machines() -> None:
+    quoted = replace(GPU, id="lm-h100", runs=(), metrics={})
+    runs, *_ = key_results(evidence(GOOD, GPU, quoted, LAB_RECORD))
+    assert (runs.title, runs.text) == ("Runs", "3 on Trainium, 3 on GPUs, 3 on stand-ins")
+    assert runs.details == (
+        "Trainium, 1 x trn2.3xlarge: 3 runs, 2026-11-24",
+        "GPU, 1 x p5.4xlarge: no run: numbers from elsewhere, 2026-11-24",
+        "GPU, 1 x p5.4xlarge: 3 runs, 2026-11-24",
+        "1 x stand-in for trn2.3xlarge: 3 runs, on local CPUs, 2026-11-24",
+    )
+
+
+def test_unknown_break_even_has_its_reason() -> None:
+    for pilot in (evidence(), evidence(GOOD, GPU)):
+        assert key_result(pilot, "Break-even").details == ("trn tco has not computed the costs",)
+    why = "not comparable: seq (128 against 7)"
+    record = replace(GOOD, kind="tco", gates=(), fidelity=(), metrics={"break_even_hours": unknown("h", why)})
+    assert key_result(evidence(record), "Break-even").details == (why,)
 
 
 def test_first_screen_without_records_says_what_is_missing() -> None:
     results = {result.title: result.text for result in key_results(evidence())}
     assert results == {
+        "Runs": "none on Trainium",
         "Cost per million tokens": "not measured",
         "Tokens per second": "not measured",
         "Saving in twelve months": "unknown",
         "Break-even": "unknown",
         "Contract": "6 of 6 unanswered",
-        "Runs on Trainium": "none",
     }
 
 
@@ -75,7 +99,7 @@ def test_saving_of_the_lab_alone_is_named_as_the_reason() -> None:
         for record in twelve_months()
     ]
     assert key_result(evidence(LAB_RECORD, *year), "Saving").details == (
-        "no record of trn tco has a cost of Trainium, only of the lab",
+        "trn tco has no costs of Trainium, only of stand-ins",
     )
 
 

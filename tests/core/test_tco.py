@@ -216,7 +216,7 @@ def test_lab_side_stays_lab_and_refuses_a_plan() -> None:
     assert record.side == "lab"
     assert record.hardware.type.startswith("lab:")
     assert "unknown: Hours at work, on-demand, Compilation, Idle hours" in str(record.metrics["total"].why_null)
-    assert any("measured in the lab" in warning for warning in tco_warnings(costs))
+    assert any("measured on a stand-in" in warning for warning in tco_warnings(costs))
     with pytest.raises(TcoError, match=r"prices of cdk\.json are for other machines"):
         computed(stated(side("lab", more='plan = "cdk.json"')), LAB_SIDE)
 

@@ -25,13 +25,13 @@ PRICES = f"""\
 product,instance_type,region,usd,date,source
 on-demand,g6e.xlarge,{REGION},1.861,2026-07-20,"list price in us-east-1, assumed here"
 """
-"""Prices for the budget of the pilot. Records of the lab have no price."""
+"""Prices for the budget of the pilot. Results of stand-ins have no price."""
 
 GPU_CIDR = "10.1.0.0/16"
 """Addresses of the GPU cluster. All nodes of the lab are on one network, so clusters must not share addresses."""
 
 UNKNOWN = (ExitCode.UNKNOWN,)
-"""The exit code of `trn tco`, as nothing compiles on a CPU, and of `trn report`, as lab records decide nothing."""
+"""The exit code of `trn tco`, as nothing compiles on a CPU, and of `trn report`, as stand-ins decide nothing."""
 
 
 def main() -> int:

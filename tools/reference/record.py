@@ -34,7 +34,10 @@ def record_schema() -> str:
     top = parts.pop(Record.__name__)
     top["properties"] = {"schema": {"const": SCHEMA}, **top["properties"]}
     top["required"] = ["schema", *top["required"]]
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"A record of the schema {SCHEMA}"}
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"A results file of the schema {SCHEMA}",
+    }
     return json.dumps({**head, **top, "$defs": parts}, indent=1) + "\n"
 
 
@@ -71,7 +74,8 @@ def _type_text(hint: Any) -> str:
 
 
 def _title(kind: type) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).capitalize()
+    name = "ResultsFile" if kind is Record else kind.__name__
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()
 
 
 def _first_line(kind: type) -> str:

@@ -67,7 +67,7 @@ def _severities(rule: CodeRule, shown: Sequence[str]) -> str:
 def show_comparison(comparison: Comparison, job: str, side: str) -> None:
     """Print the comparison of a job's counters with the predictions."""
     if side == LAB:
-        say(f"\n{job} ran in the lab: its counters say nothing about Trainium.")
+        say(f"\n{job} ran on a stand-in: its counters say nothing about Trainium.")
     seen = [f"{_titled(rule)}: {'; '.join(texts)}" for rule, texts in comparison.seen.items()]
     uncounted = f"Predicted, without a counter: {', '.join(comparison.uncounted)}"
     for title, rows in (

@@ -48,7 +48,7 @@ from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError
 from trainium_wire.node_record import StoredRecord
 
-_NO_PRICE_OF_LAB = "the lab's machines have no price"
+_NO_PRICE_OF_LAB = "stand-ins have no price"
 
 
 @click.command()
@@ -57,30 +57,30 @@ _NO_PRICE_OF_LAB = "the lab's machines have no price"
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("evidence"),
-    help="Folder of the records. Default: evidence.",
+    help="Folder of the results files. Default: evidence.",
 )
 @click.option(
     "--import",
     "is_import",
     is_flag=True,
-    help="FILE.toml has numbers that exist already, such as those of a GPU: write their record, and run nothing.",
+    help="FILE.toml has numbers that exist already, such as those of a GPU: write their results file, and run nothing.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask before starting billed jobs and terminating nodes.")
 @plan_options
 @pass_invocation
 def bench(invocation: Invocation, file: Path, output: Path, is_import: bool, yes: bool) -> ExitCode:
-    """Measure the same workload on each side, and write a record of each.
+    """Measure the same workload on each side, and write a results file of each.
 
     A side is a job file and the cluster that runs it, such as one on Trainium and one on GPUs. FILE.toml names the
     sides, the seeds of the runs, and gates, which are limits of metrics. It must not change after the first run: each
-    record contains its SHA-256. Each side runs one job per seed. If the command is interrupted, run it again: jobs that
-    have succeeded are not repeated.
+    results file contains its SHA-256. Each side runs one job per seed. If the command is interrupted, run it again:
+    jobs that have succeeded are not repeated.
 
     With `recovery = true`, a side runs one more job, during which one of its nodes is terminated, after confirmation.
 
     The warm-up has at least warmup_steps steps, and ends when graphs are no longer compiled or loaded. A ratio of two
     sides has a value only if their workloads are comparable. Numbers from the embedded AWS and the node lab are
-    labelled as lab numbers.
+    labelled as those of stand-ins.
 
     Exit code 0: the first side meets every gate and every limit of fidelity. 1: a gate or a limit is missed, a job
     failed, a result is missing or invalid, or not confirmed. 2: a file has mistakes or was changed after the first run.

@@ -238,7 +238,7 @@ def _followed(side: Side, journal: Journal, key: str, loss: _NodeLoss | None = N
     if state.outcome is None or not state.outcome.is_success:
         show_reason(side.engine, state)
         journal.note_failure(key, state)
-        without = "" if loss else " No record was written."
+        without = "" if loss else " No results were written."
         raise CliError(f"{job_id} did not succeed.{without}", ExitCode.NOT_READY)
     return state
 

@@ -59,9 +59,9 @@ def report(
 ) -> ExitCode:
     """Write the report of a pilot, with its decision.
 
-    Reads the records of `trn bench` and `trn tco`, the JSON of `trn assess` and contract.toml, and writes one HTML page
-    without scripts. The decision by the gates comes first. What is missing is named, and files that cannot be read are
-    listed.
+    Reads the results files of `trn bench` and `trn tco`, the JSON of `trn assess` and contract.toml, and writes one
+    HTML page without scripts. The decision by the gates comes first. What is missing is named, and files that cannot be
+    read are listed.
 
     With --verify, the decision is derived again from the evidence in the pack, and must be that of the statement.
 
@@ -191,7 +191,7 @@ def _show(arranged: PilotReport) -> None:
         say(f"{number}. {step.title} ({step.word}): {step.text}")
     if arranged.lab_record_count:
         count = f"{arranged.lab_record_count} of {len(evidence.records)}"
-        say(f"\n{count} records are from the lab and do not affect the decision.")
+        say(f"\n{count} results files are from stand-ins, not from Trainium, and do not affect the decision.")
     for path, why in evidence.not_read.items():
         out.print(f"warning: {path} does not count: {why}", style="yellow")
 

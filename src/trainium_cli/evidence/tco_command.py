@@ -37,7 +37,7 @@ from trainium_core.plan.context import plan_from_file
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write a record of each side into this folder, for `trn report`.",
+    help="Write a results file of each side into this folder, for `trn report`.",
 )
 @json_option
 @pass_invocation

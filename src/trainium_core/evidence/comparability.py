@@ -93,7 +93,7 @@ def imported_from(record: Record, name: str) -> str:
     metric = record.metrics[name]
     if metric.origin == MEASURED or any(run.job for run in record.runs):
         return ""
-    return ", ".join(filter(None, (metric.origin, metric.source, metric.date or f"record of {record.made[:10]}")))
+    return ", ".join(filter(None, (metric.origin, metric.source, metric.date or f"results of {record.made[:10]}")))
 
 
 def _own_choices(a: Record, b: Record) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _own_choices(a: Record, b: Record) -> Iterator[str]:
 def _conditions(a: Record, b: Record, *, of_cost: bool) -> Iterator[tuple[str, str]]:
     """Each condition with its problem; the problem is empty if the condition is met."""
     if LAB in (a.side, b.side):
-        yield "side", "the lab has no accelerators"
+        yield "side", "a stand-in has no accelerators"
     for name in _STATED:
         yield name, _difference(getattr(a.workload, name), getattr(b.workload, name))
     for name in _EQUAL:

@@ -17,7 +17,7 @@ def contradictions(records: Iterable[Record]) -> Iterator[str]:
     for record in by_id.values():
         for check in record.fidelity:
             if check.reference not in by_id:
-                yield f"{record.id} compares its results with {check.reference}, whose record is missing"
+                yield f"{record.id} compares its results with {check.reference}, whose results file is missing"
             else:
                 yield from _wrong_fidelity(check, record, by_id[check.reference])
         for compared in record.comparable:
@@ -30,11 +30,11 @@ def _wrong_fidelity(check: Fidelity, record: Record, reference: Record) -> Itera
     if again is None:
         return
     if check.state == MET and again.state != MET:
-        yield f"{record.id}: {check.method} is {check.state!r}, but both records give {again.state!r}"
+        yield f"{record.id}: {check.method} is {check.state!r}, but both results files give {again.state!r}"
     elif (
         check.value is not None and again.value is not None and not isclose(check.value, again.value, rel_tol=_ROUNDING)
     ):
-        yield f"{record.id}: {check.method} is {check.value}, but both records give {again.value}"
+        yield f"{record.id}: {check.method} is {check.value}, but both results files give {again.value}"
 
 
 def _wrong_ratios(compared: Comparability, record: Record, other: Record) -> Iterator[str]:

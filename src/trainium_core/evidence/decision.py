@@ -113,11 +113,11 @@ def _judgements(records: Iterable[Record]) -> Iterator[Judgement]:
     newest = {_key(judgement): judgement for judgement in judgements if judgement.record.side == TRAINIUM}
     for judgement in judgements:
         if judgement.record.side == LAB:
-            aside = "measured in the lab, not on Trainium"
+            aside = "measured on a stand-in, not on Trainium"
         elif judgement.record.side != TRAINIUM:
             aside = "measured on another side"
         else:
-            aside = "" if newest[_key(judgement)] is judgement else "a newer record decides"
+            aside = "" if newest[_key(judgement)] is judgement else "newer results decide"
         yield replace(judgement, aside=aside)
 
 
@@ -166,9 +166,9 @@ def _missing(evidence: Evidence, deciding: Sequence[Judgement]) -> Iterator[str]
         yield "Nothing was measured on Trainium: next, run trn bench on it, with gates and a reference"
         return
     if all(judgement.is_fidelity for judgement in deciding):
-        yield "No record of Trainium has a gate that was set before the first run"
+        yield "No results of Trainium have a gate that was set before the first run"
     if not any(judgement.is_fidelity for judgement in deciding):
-        yield "No record of Trainium compares results with a reference"
+        yield "No results of Trainium are compared with a reference"
 
 
 def _moved_limits(judgements: Iterable[Judgement]) -> Iterator[str]:
@@ -203,15 +203,15 @@ def steps(evidence: Evidence, decision: Decision) -> Sequence[DecisionStep]:
     on_gpu = [record for record in measured if record.side == GPU]
     fidelity = [judgement.state for judgement in decision.judgements if judgement.is_fidelity and not judgement.aside]
     return (
-        _step("Choose a workload", [record.workload.name for record in measured], "no record has a measurement"),
-        _step("Measure the GPU", map(_run_text, on_gpu), "no record of a GPU"),
+        _step("Choose a workload", [record.workload.name for record in measured], "no results file has a measurement"),
+        _step("Measure the GPU", map(_run_text, on_gpu), "no results of a GPU"),
         _ported(evidence, on_trainium),
         DecisionStep(
             title="Check the results",
             state=next((state for state in (NOT_MET, NOT_MEASURED, MET) if state in fidelity), NOT_MEASURED),
             text=_counts(fidelity) or "no comparison with a reference on Trainium",
         ),
-        _step("Measure Trainium", map(_run_text, on_trainium), "no record of Trainium"),
+        _step("Measure Trainium", map(_run_text, on_trainium), "no results of Trainium"),
         DecisionStep(
             title="Decide, or roll back",
             state={GO: MET, NO: NOT_MET, NOT_YET: NOT_MEASURED}[decision.verdict],

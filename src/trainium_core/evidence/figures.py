@@ -7,7 +7,7 @@ from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.numbers import number, words
 from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM, Record
 
-SIDES: Mapping[str, str] = {TRAINIUM: "Trainium", GPU: "GPU", CPU: "CPU", LAB: "lab"}
+SIDES: Mapping[str, str] = {TRAINIUM: "Trainium", GPU: "GPU", CPU: "CPU", LAB: "stand-in"}
 
 PERFORMANCE, RECOVERY, COST = "Performance", "Recovery", "Cost"
 
@@ -62,8 +62,9 @@ def interval_text(metric: Metric) -> str:
 
 
 def side_name(record: Record) -> str:
-    """The side and its machines, such as "Trainium, 2 x trn2.48xlarge"."""
-    return f"{SIDES[record.side]}, {record.hardware.machines}"
+    """The side and its machines, such as "Trainium, 2 x trn2.48xlarge", or "1 x stand-in for trn2.48xlarge"."""
+    machines = record.hardware.machines
+    return machines if record.side == LAB else f"{SIDES[record.side]}, {machines}"
 
 
 def by_side(records: Iterable[Record]) -> Sequence[Record]:

@@ -217,7 +217,7 @@ def _document(path: str, content: bytes) -> Record | AssessedCode | None:
     if document.get("_type") == STATEMENT_TYPE:
         return None
     if raw is not None and document.get("schema") not in (SCHEMA, ASSESS_SCHEMA):
-        raise _ForeignError("its schema is neither that of a record nor that of an assessment")
+        raise _ForeignError("its schema is neither that of a results file nor that of an assessment")
     if document.get("schema") != ASSESS_SCHEMA:
         return read_record(content)
     try:

@@ -57,7 +57,7 @@ class Fidelity:
 
     Attributes:
         method: What is compared.
-        reference: ID of the record that is the reference.
+        reference: ID of the results file that is the reference.
         value: The largest difference; None if not measured.
         limit: The largest allowed difference.
         state: What value, limit and counts give.

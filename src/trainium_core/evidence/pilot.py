@@ -334,7 +334,7 @@ class PilotRun:
             if step.starts:
                 self._state.jobs[step.job] = json.loads(output)["job"]["id"]
             if step.name == "bench" and "records" not in json.loads(output):
-                return "no record was written: a job failed, or its state is unknown"
+                return "no results were written: a job failed, or its state is unknown"
         except (ValueError, LookupError, TypeError):
             return "its output is not the JSON of this version"
         return ""

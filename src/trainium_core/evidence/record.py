@@ -31,7 +31,7 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """The version of trainium-cdk that wrote the record."""
+    """The version of trainium-cdk that wrote the results file."""
 
     version: str
 
@@ -92,9 +92,15 @@ class Hardware:
         return self.type.removeprefix(LAB_PREFIX).startswith(_TRAINIUM_TYPES)
 
     @property
+    def machine(self) -> str:
+        """The type for people, such as "trn2.48xlarge", or "stand-in for trn2.48xlarge" in the lab."""
+        aws_type = self.type.removeprefix(LAB_PREFIX)
+        return f"stand-in for {aws_type}" if aws_type != self.type else aws_type
+
+    @property
     def machines(self) -> str:
         """Number and type of the nodes, such as "2 x trn2.48xlarge"."""
-        return f"{self.nodes} x {self.type}" if self.nodes else self.type
+        return f"{self.nodes} x {self.machine}" if self.nodes else self.machine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,17 +153,17 @@ class RecordedRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparability:
-    """Whether the record can be compared with another.
+    """Whether the results can be compared with those of another file.
 
     Attributes:
-        against: ID of the other record.
-        equal: Conditions that are met: equal, or stated by both records.
+        against: ID of the other results file.
+        equal: Conditions that are met: equal, or stated by both results files.
         different: Each condition that is not met, with both values or another reason. The price basis matters for cost
-            only, so a record states it only in the reason of a ratio without a value.
+            only, so it is stated only in the reason of a ratio without a value.
         comparable: Whether all conditions are met.
-        best_of_each: What each side chose for itself and what differs, such as the precision. Such records are
+        best_of_each: What each side chose for itself and what differs, such as the precision. Such results are
             comparable as the best of each side.
-        ratios: The metrics of this record divided by those of the other, by name.
+        ratios: The metrics of this file divided by those of the other, by name.
     """
 
     against: str
@@ -178,7 +184,7 @@ class Comparability:
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """A file on which the record is based, such as the file with the gates."""
+    """A file on which the results are based, such as the file with the gates."""
 
     path: str
     sha256: str
@@ -190,10 +196,10 @@ class Record:
     """The measurements of one side, or its costs of twelve months.
 
     Attributes:
-        kind: Whether the record has measurements, or costs of twelve months.
-        made: When the record was written, as an ISO time.
+        kind: Whether the file has measurements, or costs of twelve months.
+        made: When the file was written, as an ISO time.
         side: The kind of hardware.
-        inputs: Files on which the record is based, such as the file with the gates.
+        inputs: Files on which the results are based, such as the file with the gates.
 
     Raises:
         RecordError: Values contradict each other.
@@ -234,11 +240,11 @@ def read_record(text: str | bytes) -> Record:
     try:
         raw = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise RecordError(f"not a record: it is not JSON, or was truncated: {error}") from error
+        raise RecordError(f"not a results file: it is not JSON, or was truncated: {error}") from error
     document = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
     schema = document.pop("schema", None)
     if schema != SCHEMA:
-        raise RecordError(f"not a record: its schema is {shown(schema)}, not {SCHEMA!r}")
+        raise RecordError(f"not a results file: its schema is {shown(schema)}, not {SCHEMA!r}")
     try:
         return from_json(document, Record, schema=SCHEMA)
     except JsonValueError as error:
@@ -273,7 +279,7 @@ def _contradictions(record: Record) -> Iterator[str]:
         yield from gate_problems(gate, record.metrics.get(gate.name))
     for check in record.fidelity:
         if check.reference == record.id:
-            yield f"{check.method}: the record is compared with itself"
+            yield f"{check.method}: the results are compared with themselves"
         yield from fidelity_problems(check)
 
 
@@ -299,6 +305,6 @@ def _comparability_problems(compared: Comparability) -> Iterator[str]:
         yield f"{place}: comparable is {str(compared.comparable).lower()}, which contradicts the differences"
     for name, ratio in compared.ratios.items():
         if ratio.value is not None and not compared.comparable:
-            yield f"{place}: the ratio {name} has a value, but the records are {compared.verdict}"
+            yield f"{place}: the ratio {name} has a value, but the results are {compared.verdict}"
         for problem in metric_problems(ratio):
             yield f"{place}: ratio {name}: {problem}"

@@ -24,8 +24,8 @@ _MOST_COLUMNS = 4
 _Column = tuple[Record, Mapping[str, Metric]]
 
 NEVER_MEASURED = (
-    "power and energy: this package records neither",
-    "what was not run: other models, longer runs, more nodes than the records name",
+    "power and energy: this package measures neither",
+    "what was not run: other models, longer runs, more nodes than the results files name",
 )
 
 
@@ -178,6 +178,7 @@ def as_html(report: PilotReport, *, version: str, made: str) -> str:
         report=report,
         evidence=report.evidence,
         sides=SIDES,
+        side_name=side_name,
         version=version,
         made=made,
         number=number,
@@ -278,7 +279,7 @@ def _contract(evidence: Evidence, measured: Sequence[Record]) -> Iterator[Contra
             ]
         if key == "exit":
             known += [
-                f"{record.workload.name} has run on {record.hardware.type} ({record.id})"
+                f"{record.workload.name} has run on {record.hardware.machine} ({record.id})"
                 for record in measured
                 if record.side == GPU
             ]

@@ -32,7 +32,7 @@ def _side_charts(
         drawn = [line for record in group for line in lines(record)]
         if drawn:
             is_lab = any(record.side == LAB for record in group)
-            yield curve(f"{title}, in the lab" if is_lab else title, across, unit, drawn)
+            yield curve(f"{title}, on stand-ins" if is_lab else title, across, unit, drawn)
 
 
 def _record_groups(records: Iterable[Record]) -> Sequence[Sequence[Record]]:
@@ -82,7 +82,7 @@ def sensitivity_charts(year: Iterable[Record]) -> Iterator[Chart]:
             (swing for name in names for swing in _swing(record, name)), key=lambda swing: swing[0].low - swing[0].high
         )
         if known and swings:
-            title = f"sensitivity of the {known[0]}, USD{', in the lab' if record.side == LAB else ''}"
+            title = f"sensitivity of the {known[0]}, USD{', on stand-ins' if record.side == LAB else ''}"
             base = record.metrics[known[0]].value or 0.0
             chart = ranges(title, "USD", [swing for swing, _ in swings[:_MAX_SWINGS]], base)
             columns = ("driver", "low", "high", "USD at low", "USD at high")

@@ -1,21 +1,23 @@
-"""The first lines of a report: what Trainium costs and does beside the GPU, what it saves, and what is open."""
+"""The first lines of a report: the runs, what Trainium costs and does beside the GPU, what it saves, what is open."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from trainium_core.evidence.bench import TOKENS_PER_SECOND
 from trainium_core.evidence.comparability import imported_from
-from trainium_core.evidence.figures import interval_text, side_name
+from trainium_core.evidence.figures import SIDES, by_side, interval_text, side_name
 from trainium_core.evidence.folder import Evidence, questions
 from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.numbers import number, words
-from trainium_core.evidence.record import BENCH, GPU, LAB, TCO, TRAINIUM, Record
+from trainium_core.evidence.record import BENCH, CPU, GPU, LAB, TCO, TRAINIUM, Record
 from trainium_core.evidence.tco import BREAK_EVEN, SAVING
 from trainium_core.facts import facts
 from trainium_core.plurals import count
 
 _COST = "usd_per_million_"
 _NOT_MEASURED = "not measured"
+_MOST_MACHINES, _MOST_EXCLUDED = 4, 2
+_ON = {**SIDES, GPU: "GPUs", CPU: "CPUs", LAB: "stand-ins"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +41,11 @@ def key_results(evidence: Evidence) -> Sequence[KeyResult]:
     gpus = [record for record in records if record.kind == BENCH and record.side == GPU]
     theirs = [record for record in gpus if ours is not None and record.workload.name == ours.workload.name]
     return (
+        _runs(by_side(record for record in records if record.kind == BENCH)),
         *_costs(ours, theirs),
         _throughput(ours, theirs),
         *_year([record for record in records if record.kind == TCO]),
         _contract(evidence),
-        _runs(records),
     )
 
 
@@ -89,7 +91,7 @@ def _throughput(ours: Record | None, theirs: Sequence[Record]) -> KeyResult:
 
 
 def _no_trainium(ours: Record | None) -> str:
-    return "no record of Trainium" if ours is None else "no price or rate in the record"
+    return "nothing was measured on Trainium" if ours is None else "the results have no price or rate"
 
 
 def _is_known(metric: Metric | None) -> bool:
@@ -143,7 +145,7 @@ def _amount(metric: Metric) -> str:
 def _detail(record: Record | None, name: str) -> str:
     """The value with its interval and, of a cost, the purchase option."""
     if record is None:
-        return "no record"
+        return _NOT_MEASURED
     metric = record.metrics.get(name)
     if metric is None or metric.value is None:
         return _NOT_MEASURED
@@ -172,9 +174,11 @@ def _year(records: Sequence[Record]) -> Iterator[KeyResult]:
         details = (ends if interval else saving.why_null or "no range", *([options] if separator else []))
         yield KeyResult(title=title, text=amount if saving.value >= 0 else f"none: {amount} more", details=details)
     if even is None or even.value is None:
-        text, _, why = ((even.why_null if even else None) or "unknown").partition(": ")
-        text = text if text in ("never", "none") else "unknown"
-        yield KeyResult(title="Break-even", text=text, details=(why,) if why else ())
+        why = (even.why_null if even else None) or _no_year(records)
+        text, _, reason = why.partition(": ")
+        is_answer = text in ("never", "none")
+        details = (reason if is_answer else why,)
+        yield KeyResult(title="Break-even", text=text if is_answer else "unknown", details=details)
     else:
         details = ("of work, after which the port has paid off",)
         yield KeyResult(title="Break-even", text=f"after {number(even.value)} h", details=details)
@@ -183,11 +187,11 @@ def _year(records: Sequence[Record]) -> Iterator[KeyResult]:
 def _no_year(records: Sequence[Record]) -> str:
     """Why no record of `trn tco` has a saving of Trainium."""
     if not records:
-        return "no record of trn tco"
+        return "trn tco has not computed the costs"
     if any(record.side == TRAINIUM for record in records):
-        return "the record of trn tco has one side"
-    sides = " and ".join(dict.fromkeys(record.side for record in records))
-    return f"no record of trn tco has a cost of Trainium, only of the {sides}"
+        return "trn tco has computed the costs of one side only"
+    sides = " and ".join(dict.fromkeys(_ON[record.side] for record in records))
+    return f"trn tco has no costs of Trainium, only of {sides}"
 
 
 def _contract(evidence: Evidence) -> KeyResult:
@@ -198,17 +202,31 @@ def _contract(evidence: Evidence) -> KeyResult:
 
 
 def _runs(records: Sequence[Record]) -> KeyResult:
-    runs = [run for record in records if record.kind == BENCH and record.side == TRAINIUM for run in record.runs]
-    excluded = [run for run in runs if run.excluded]
-    of_lab = sum(record.side == LAB for record in records)
-    details = [f"{run.job or 'a run'}: {run.excluded}" for run in excluded[:2]]
-    if len(excluded) > len(details):
-        details.append(f"{len(excluded) - len(details)} more below")
-    if of_lab and not runs:
-        details.append(f"{count(of_lab, 'record')} of the lab, which has no accelerators")
-    text = f"{len(runs) - len(excluded)} counted" if runs else "none"
-    text += f", {len(excluded)} not" if excluded else ""
-    return KeyResult(title="Runs on Trainium", text=text, details=tuple(details))
+    """How many runs count, on which machines, and why others do not."""
+    counted = {
+        side: sum(_counted(record) for record in records if record.side == side)
+        for side in SIDES
+        if side == TRAINIUM or any(record.side == side for record in records)
+    }
+    details = [_runs_detail(record) for record in records[:_MOST_MACHINES]]
+    if len(records) > _MOST_MACHINES:
+        details.append(f"{len(records) - _MOST_MACHINES} more results files, see below")
+    excluded = [run for record in records for run in record.runs if run.excluded]
+    details += [f"{run.job or 'a run'} does not count: {run.excluded}" for run in excluded[:_MOST_EXCLUDED]]
+    if len(excluded) > _MOST_EXCLUDED:
+        details.append(f"{len(excluded) - _MOST_EXCLUDED} more do not count, see below")
+    text = ", ".join(f"{runs or 'none'} on {_ON[side]}" for side, runs in counted.items())
+    return KeyResult(title="Runs", text=text, details=tuple(details))
+
+
+def _counted(record: Record) -> int:
+    return sum(run.excluded is None for run in record.runs)
+
+
+def _runs_detail(record: Record) -> str:
+    runs = count(_counted(record), "run") if record.runs else "no run: numbers from elsewhere"
+    place = "on local CPUs" if record.side == LAB else record.hardware.region
+    return ", ".join(filter(None, (f"{side_name(record)}: {runs}", place, record.made[:10])))
 
 
 def aws_claim(results: Sequence[KeyResult]) -> str:

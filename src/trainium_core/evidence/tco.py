@@ -235,7 +235,7 @@ def tco_warnings(costs: Tco) -> Iterator[str]:
     """Warnings about the totals."""
     for side in costs.sides:
         if side.record.side == LAB:
-            yield f"{side.name} was measured in the lab: it says nothing about Trainium or a GPU"
+            yield f"{side.name} was measured on a stand-in: it says nothing about Trainium or a GPU"
         clusters = (side.amount(side.hours, side.values) or 0) / (facts()["billing"]["hours_per_month"] * MONTHS)
         if clusters > 1:
             yield (

@@ -24,7 +24,7 @@ MONTHS = 12
 Values = Mapping[str, float]
 
 _LARGEST_USD = 1e30
-_OF_LAB = "measured in the lab, which has no accelerators"
+_OF_LAB = "measured on a stand-in, which has no accelerators"
 
 
 class TcoError(ValueError):
@@ -141,9 +141,9 @@ def side_cost(file: SideFile, record: Record, estimate: Estimate | None, metric:
         TcoError: The file contradicts the record or the estimate.
     """
     if record.kind != BENCH:
-        raise TcoError(f"{file.record} is a record of kind {record.kind}, not of `trn bench`")
+        raise TcoError(f"{file.record} is a results file of kind {record.kind}, not of `trn bench`")
     if file.plan is not None and record.side == LAB:
-        raise TcoError(f"{file.record} was measured in the lab: the prices of {file.plan} are for other machines")
+        raise TcoError(f"{file.record} was measured on a stand-in: the prices of {file.plan} are for other machines")
     prefix = f"{file.name}."
     other_lines = [] if estimate is None else [line for line in estimate.lines if not _is_instances(line, record)]
     options = [
@@ -195,7 +195,7 @@ def check_plan(file: SideFile, record: Record, instance_type: str, nodes: int) -
     if (instance_type, nodes) != (record.hardware.type, record.hardware.nodes):
         raise TcoError(
             f"{file.plan} plans {nodes} x {instance_type}, and {file.record} was measured on "
-            f"{record.hardware.nodes or 'an unknown number of'} x {record.hardware.type}"
+            f"{record.hardware.nodes or 'an unknown number of'} x {record.hardware.machine}"
         )
 
 
@@ -221,7 +221,7 @@ def _throughput(prefix: str, name: str, record: Record, metric: str) -> Driver:
         label=f"{name}: {words(metric)}",
         unit="",
         value=None,
-        source=f"record {record.id}",
+        source=f"results {record.id}",
         date=record.made[:10],
     )
     measured = record.metrics.get(metric)
@@ -252,7 +252,7 @@ def _compile_seconds(prefix: str, file: SideFile, record: Record) -> Driver:
         value=median(seconds) if seconds else None,
         low=min(seconds) if len(seconds) > 1 else None,
         high=max(seconds) if len(seconds) > 1 else None,
-        source=f"record {record.id}",
+        source=f"results {record.id}",
         date=record.made[:10],
         why_unknown=_OF_LAB if record.side == LAB else "no run measured a cold compilation: state compile_seconds",
     )
@@ -271,7 +271,7 @@ def _default_option(prefix: str, name: str, record: Record, estimate: Estimate |
     if estimate is None:
         if hardware.usd_hour is None:
             return unknown
-        source, day = hardware.price_source or f"record {record.id}", hardware.price_date or record.made[:10]
+        source, day = hardware.price_source or f"results {record.id}", hardware.price_date or record.made[:10]
         return option, 1.0, replace(driver, value=hardware.usd_hour, source=source, date=day)
     line = next((line for line in estimate.lines if _is_instances(line, record)), None)
     if line is None or line.unit_usd is None or line.price is None:

@@ -112,7 +112,7 @@ def test_numbers_of_an_emulator_are_lab_numbers(monkeypatch: pytest.MonkeyPatch)
     assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.OK
     written = record()
     assert (written.side, written.hardware.type, written.hardware.usd_hour) == ("lab", "lab:trn1.32xlarge", None)
-    assert written.metrics["usd_per_million_tokens_paid"].why_null == "the lab's machines have no price"
+    assert written.metrics["usd_per_million_tokens_paid"].why_null == "stand-ins have no price"
 
 
 def test_command_after_a_failed_run_continues_with_the_missing_runs(cluster: Cluster, jobs: list[Job]) -> None:
@@ -128,7 +128,7 @@ def test_command_after_a_failed_run_continues_with_the_missing_runs(cluster: Clu
     ended = run("bench", *TWO, "bench.toml")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "\nReason: a reason\n" in ended.stderr
-    assert "did not succeed. No record was written." in ended.stderr
+    assert "did not succeed. No results were written." in ended.stderr
     assert not Path("evidence/lm-trainium.json").exists()
     reported = run("report", "evidence")
     assert reported.exit_code == ExitCode.UNKNOWN

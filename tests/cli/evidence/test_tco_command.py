@@ -57,8 +57,8 @@ def test_unknown_total_exits_with_unknown(folder: Path) -> None:
     ("file", "content", "message"),
     [
         ("tco.toml", "work = 1", "tco.toml has 2 mistakes:"),
-        ("trn.json", '{"schema": ', "trn.json: not a record: it is not JSON, or was truncated"),
-        ("trn.json", record_text(replace(TRN, kind="tco")), "is a record of kind tco"),
+        ("trn.json", '{"schema": ', "trn.json: not a results file: it is not JSON, or was truncated"),
+        ("trn.json", record_text(replace(TRN, kind="tco")), "is a results file of kind tco"),
     ],
 )
 def test_invalid_file_is_named(file: str, content: str, message: str, folder: Path) -> None:

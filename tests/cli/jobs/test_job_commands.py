@@ -346,9 +346,9 @@ def test_observed_job_shows_counters_and_compares_them_with_code(
     compared = run("assess", "model.py", "--observed", JOB.id, *TWO).stdout
     assert "Predicted and seen:\n  S03" in compared
     assert "Seen and not predicted:\n  aten::erfinv on the CPU" in compared
-    assert "ran in the lab" not in compared
+    assert "ran on a stand-in" not in compared
     monkeypatch.setattr(Invocation, "reaches_aws", does_not_reach_aws)
-    assert "ran in the lab" in run("assess", "model.py", "--observed", JOB.id, *TWO).stdout
+    assert "ran on a stand-in" in run("assess", "model.py", "--observed", JOB.id, *TWO).stdout
     as_json = run("assess", "model.py", "--observed", JOB.id, "--format", "json", *TWO).stdout
     assert json.loads(as_json)["observed"]["side"] == "lab"
 
