@@ -4,6 +4,7 @@ from trainium_cdk.argument_types import check_argument_types
 from trainium_cdk.checks import PropsError
 from trainium_cdk.cluster import TrainiumCluster
 from trainium_cdk.eks.node_group import NeuronNodeGroup
+from trainium_cdk.eks.node_verification import NodeVerification
 from trainium_cdk.eks.pod_role import PodRole
 from trainium_cdk.fleet.capacity import Capacity
 from trainium_cdk.fleet.fleet_interface import INeuronFleet
@@ -44,6 +45,7 @@ __all__ = [
     "NeuronSubnet",
     "NodeChecks",
     "NodeImage",
+    "NodeVerification",
     "PcsCluster",
     "PilotEnd",
     "Plan",

@@ -1,12 +1,17 @@
 """An EKS cluster with two groups of Trainium nodes, and a role for the pods of training jobs."""
 
+from pathlib import Path
+
 from aws_cdk import App, CfnOutput, Environment, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 
-from trainium_cdk import CompileCache, NeuronNodeGroup, PodRole
+from trainium_cdk import CompileCache, NeuronNodeGroup, NodeVerification, PodRole
 
 REGION = "us-east-2"
+IMAGE = (
+    f"763104351884.dkr.ecr.{REGION}.amazonaws.com/pytorch-training-neuronx:2.9.0-neuronx-py312-sdk2.30.0-ubuntu24.04"
+)
 ADD_ONS = ("eks-pod-identity-agent", "eks-node-monitoring-agent")
 
 app = App()
@@ -30,6 +35,8 @@ system = cluster.add_nodegroup_capacity(
 for name in ADD_ONS:
     eks.Addon(stack, name, cluster=cluster, addon_name=name).node.add_dependency(system)
 
+# Nodes are verified in the image of the jobs.
+verification = NodeVerification(stack, "Verification", image=IMAGE)
 # For the device plugin. The nodes are launched when someone raises the desired size.
 NeuronNodeGroup(
     stack,
@@ -39,6 +46,7 @@ NeuronNodeGroup(
     nodes=2,
     desired_nodes=0,
     cluster_name="eks-trn1",
+    verification=verification,
 )
 # For the DRA drivers.
 NeuronNodeGroup(
@@ -49,10 +57,13 @@ NeuronNodeGroup(
     nodes=2,
     desired_nodes=0,
     cluster_name="eks-trn2",
+    verification=verification,
 )
 
 cache = CompileCache(stack, "CompileCache")
 trainer = PodRole(stack, "Trainer", cluster=cluster, namespace="training", service_account="trainer")
 cache.grant_read_write(trainer)
 CfnOutput(stack, "CompileCacheUrl", value=cache.url)
+CfnOutput(stack, "NodeRecords", value=f"s3://{verification.bucket.bucket_name}/nodes/")
 app.synth()
+Path(app.outdir, "node-verification.json").write_text(verification.manifest)

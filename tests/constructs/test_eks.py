@@ -334,6 +334,11 @@ def test_cloudformation_validate_and_cdk_nag_find_nothing(tmp_path: Path) -> Non
     )
     PodRole(stack, "Trainer", cluster=cluster, service_account="trainer")
     app.synth()
-    report = json.loads((tmp_path / "validation-report.json").read_text())
+    assert violations(tmp_path) == []
+
+
+def violations(folder: Path) -> list[str]:
+    """The findings of a validated app, without the warnings of this package."""
+    report = json.loads((folder / "validation-report.json").read_text())
     found = [one["ruleName"] for plugin in report["pluginReports"] for one in plugin["violations"]]
-    assert [name for name in found if not name.startswith("Annotation::trn:")] == []
+    return [name for name in found if not name.startswith("Annotation::trn:")]

@@ -9,13 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from tests.userdata.parts import script_of
+from tests.userdata.parts import parts_of, script_of
 from tests.userdata.plans import LOCATIONS, every_plan, plan_for
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.node_files import slurm_files
-from trainium_userdata.script import TEMPLATES, boot_script, node_script, node_user_data, slurm_script
+from trainium_userdata.script import (
+    TEMPLATES,
+    boot_script,
+    eks_node_script,
+    eks_user_data,
+    node_script,
+    node_user_data,
+    slurm_script,
+)
 
 SETUP_SCRIPT = "#!/bin/bash\nset -e\ncat <<EOF\n$HOME ${#x[@]} 'unbalanced\nEOF\nEND\n"
 INSTALL = {"neuron_software": "install", "ami": "ami-0123456789abcdef0", "egress": "nat-gateway"}
@@ -30,6 +39,7 @@ def scripts() -> Iterator[str]:
         plan = plan_for("trn2.48xlarge", **options)
         yield boot_script(node_settings(plan))
         yield node_script(node_settings(plan))
+        yield from of_eks(plan)
         if "neuron_software" not in options:
             yield from of_slurm(plan)
         yield script_of(node_user_data(node_settings(plan), LOCATIONS))
@@ -40,6 +50,14 @@ def of_slurm(plan: Plan) -> Iterator[str]:
     yield from (slurm_script(node, role) for role in ("slurm", "login"))
     yield from (file.text for file in slurm_files(node, boot_script="", constant_text=template) if is_shell(file.path))
     yield from (boot_script(node, role) for role in ("slurm", "login"))
+
+
+def of_eks(plan: Plan) -> Iterator[str]:
+    script = eks_node_script(node_settings(plan))
+    yield script
+    yield boot_script(node_settings(plan), "eks")
+    config = yaml.safe_load(parts_of(eks_user_data(LOCATIONS, script=script))["text/cloud-config"])
+    yield from (file["content"] for file in config["write_files"] if file["path"].endswith(".sh"))
 
 
 def template(name: str) -> str:

@@ -64,7 +64,8 @@ def node_groups(stack: Stack, vpc: ec2.IVpc) -> None:
     new: eks_v2.ICluster = eks_v2.Cluster.from_cluster_attributes(
         stack, "New", cluster_name=name, vpc=vpc, cluster_security_group_id=group_id
     )
-    trn.NeuronNodeGroup(stack, "OldNodes", cluster=old, instance_type=TYPE)
+    verification = trn.NodeVerification(stack, "Verification", image="training:1")
+    trn.NeuronNodeGroup(stack, "OldNodes", cluster=old, instance_type=TYPE, verification=verification)
     group = trn.NeuronNodeGroup(stack, "NewNodes", cluster=new, instance_type=TYPE, capacity=trn.Capacity.spot())
     scheduler = trn.PodRole(stack, "Scheduler", cluster=new, service_account="scheduler")
     group.grant_scale(scheduler)

@@ -17,7 +17,13 @@ _LINE_LENGTH = 76
 """The maximum length of a base64 line (RFC 2045)."""
 
 
-def cloud_config(lines: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+def cloud_config(
+    lines: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    *,
+    files: Mapping[str, str] | None = None,
+    command: str | None = None,
+) -> str:
     """A cloud-config document that writes the locations of a node to LOCATIONS_FILE.
 
     At every boot, cloud-init runs the script of the document again until the installation is complete. Otherwise a
@@ -27,15 +33,19 @@ def cloud_config(lines: Sequence[str], environment: Mapping[str, str] | None = N
         lines: The lines of LOCATIONS_FILE. They may contain CDK tokens, because the document is not encoded.
         environment: Variables for ENVIRONMENT_FILE by name. The caller must have encoded the values in base64, with
             `Fn::Base64` if they contain CDK tokens. Default: the file is not written.
+        files: The texts of further files by path. Default: none.
+        command: A command, as a YAML list of words, that cloud-init runs once, after it has written the files.
+            Default: none.
     """
-    files = {LOCATIONS_FILE: lines}
+    written = {LOCATIONS_FILE: lines, **{path: text.splitlines() for path, text in (files or {}).items()}}
     if environment:
-        files[ENVIRONMENT_FILE] = [f"{name}={value}" for name, value in environment.items()]
+        written[ENVIRONMENT_FILE] = [f"{name}={value}" for name, value in environment.items()]
+    commands = f"runcmd:\n  - {command}\n" if command else ""
     return f"""#cloud-config
 bootcmd:
   - [sh, -c, "{_INSTALL_AGAIN}"]
 write_files:
-{"".join(_write_file(path, content) for path, content in files.items())}"""
+{"".join(_write_file(path, content) for path, content in written.items())}{commands}"""
 
 
 def _write_file(path: str, lines: Sequence[str]) -> str:

@@ -13,9 +13,9 @@ class NodeLocations:
 
     Attributes:
         region: AWS region of the node and its buckets.
-        cache_url: S3 URL of the compile cache.
         report_url: S3 URL of the folder of node records.
         node_script_url: S3 URL of the output of `node_script`.
+        cache_url: S3 URL of the compile cache; None on EKS, where each job names its own.
         cache_access: `read` if nodes may only read the compile cache; None if they may also write it.
         role_id: ID of the nodes' role, which is in the names of their objects; None for a role of another stack.
         lustre_dns: DNS name of the FSx for Lustre file system; None without one.
@@ -27,9 +27,9 @@ class NodeLocations:
     """
 
     region: str
-    cache_url: str
     report_url: str
     node_script_url: str
+    cache_url: str | None = None
     cache_access: str | None = None
     role_id: str | None = None
     lustre_dns: str | None = None

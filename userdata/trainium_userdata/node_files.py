@@ -10,6 +10,7 @@ from trainium_core.engines.pcs.slurm_settings import EPILOG
 from trainium_core.facts import facts
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_userdata.expectations import node_expectations
+from trainium_userdata.node.trn_node.check import HOST
 from trainium_userdata.node.trn_node.job_user import JOB_UID, JOB_USER
 
 _REPORTING_MODULES = {
@@ -66,6 +67,17 @@ def slurm_files(node: NodeSettings, *, boot_script: str, constant_text: Callable
     )
 
 
+def eks_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
+    """Like `all_files`, for a node of an EKS cluster. The host has no framework and mounts no file systems."""
+    expected = {**node_expectations(node), "scope": HOST, "framework": None, "scratch": None}
+    return (
+        _file("/etc/trn/plan.json", json.dumps(expected, indent=1)),
+        *(_module(package, name) for package in ("trainium_wire", "trn_node", "trn_eks") for name in _modules(package)),
+        _command(constant_text),
+        _file("/opt/trn/boot.sh", boot_script, mode="755"),
+    )
+
+
 def _common_files(
     node: NodeSettings, packages: Iterable[str], expected: Mapping[str, Any], constant_text: Callable[[str], str]
 ) -> Iterator[NodeFile]:
@@ -118,5 +130,5 @@ _SOURCES = files("trainium_userdata") / "node"
 _PACKAGES = ("trainium_wire", "trn_node", "trn_job", "trn_cache")
 _FOLDERS = {
     "trainium_wire": files("trainium_wire"),
-    **{package: _SOURCES / package for package in ("trn_node", "trn_job", "trn_cache", "trn_slurm")},
+    **{package: _SOURCES / package for package in ("trn_node", "trn_job", "trn_cache", "trn_slurm", "trn_eks")},
 }

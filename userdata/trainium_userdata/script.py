@@ -9,10 +9,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from trainium_core.catalog.neuron_software import neuron_packages
 from trainium_core.facts import facts
 from trainium_core.plan.node_settings import NodeSettings
+from trainium_userdata import eks
 from trainium_userdata.document import cloud_config, user_data
 from trainium_userdata.expectations import node_expectations
 from trainium_userdata.locations import NodeLocations
-from trainium_userdata.node_files import all_files, mark, reporting_files, slurm_files
+from trainium_userdata.node_files import all_files, eks_files, mark, reporting_files, slurm_files
+from trainium_wire.kubernetes import UNVERIFIED
 
 # The usual delimiters {{, {% and {# occur in scripts; these do not.
 TEMPLATES = Environment(
@@ -52,13 +54,16 @@ _SLURM_STEPS = {
 """The boot steps of a Slurm node, whose image has all software."""
 _LOGIN_STEPS = {step: _NODE_STEPS[step] for step in ("write_environment", "mount_file_systems", "choose_framework")}
 
-Role = Literal["node", "login", "slurm"]
-"""A node of a plain cluster, the Slurm login node, or a Slurm node."""
+_EKS_STEPS = {"check_startup_taint": "startup_taint.sh.j2", "verify_node": _NODE_STEPS["verify_node"]}
+
+Role = Literal["node", "login", "slurm", "eks"]
+"""A node of a plain cluster, the Slurm login node, a Slurm node, or a node of an EKS cluster before kubelet starts."""
 
 _STEPS_BY_ROLE: Mapping[Role, Mapping[str, str]] = {
     "node": _NODE_STEPS,
     "slurm": _SLURM_STEPS,
     "login": _LOGIN_STEPS,
+    "eks": _EKS_STEPS,
 }
 
 
@@ -128,6 +133,32 @@ def slurm_script(node: NodeSettings, role: Literal["slurm", "login"], *, slurm_v
     )
 
 
+def eks_user_data(locations: NodeLocations, *, script: str) -> str:
+    """The user data of a node of an EKS cluster: only cloud-config, to which EKS adds its own part.
+
+    Its files let kubelet register the node with the taint of unverified nodes, and start only after the checks of the
+    node script, which they download from `locations.node_script_url`.
+
+    Args:
+        locations: The locations of the cluster's resources.
+        script: The output of `eks_node_script`.
+    """
+    digest = hashlib.sha256(script.encode()).hexdigest()
+    files = {
+        "/etc/eks/nodeadm.d/50-trn.yaml": _render("eks-nodeadm.yaml", taints=eks.TAINTS),
+        "/etc/systemd/system/trn-node.service": _render("eks-trn-node.service"),
+        "/etc/systemd/system/kubelet.service.d/50-trn.conf": _render("eks-kubelet.conf"),
+        "/opt/trn/install.sh": _render("eks_install.sh", digest=digest),
+    }
+    return user_data(cloud_config(locations.lines, files=files, command="[systemctl, daemon-reload]"))
+
+
+def eks_node_script(node: NodeSettings) -> str:
+    """The script that installs the node program and the boot script on a node of an EKS cluster."""
+    files = eks_files(node, boot_script=boot_script(node, "eks"), constant_text=_render)
+    return _render("eks_node_script.sh", files=files, mark=mark(files))
+
+
 def boot_script(node: NodeSettings, role: Role = "node") -> str:
     """The script that sets up a machine at every boot."""
     known = _STEPS_BY_ROLE[role]
@@ -140,8 +171,9 @@ def boot_script(node: NodeSettings, role: Role = "node") -> str:
         role="node" if role == "slurm" else role,
         expected=node_expectations(node),
         packages=neuron_packages(),
-        # A verified node reports only after its setup script has run.
-        hold=" --hold" if node.setup_script else "",
+        # A verified node reports only after its setup script has run; on EKS, after the checks in a pod.
+        hold=" --hold" if node.setup_script or role == "eks" else "",
+        unverified=UNVERIFIED,
     )
 
 

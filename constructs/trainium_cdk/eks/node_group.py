@@ -14,9 +14,11 @@ from constructs import Construct
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.checks import check, check_known, form, is_token, refuse
 from trainium_cdk.eks.eks_cluster import EksCluster, check_cluster, cluster_network
+from trainium_cdk.eks.node_verification import NodeVerification, verified_user_data
 from trainium_cdk.fleet.capacity import Capacity, checked_capacity, warn_if_reservation_is_shared
 from trainium_cdk.fleet.cluster_names import checked_cluster_name, first_owner, tag_all
 from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate
+from trainium_cdk.fleet.node_checks import NodeChecks
 from trainium_cdk.fleet.node_image import known_placement_group_name, new_placement_group
 from trainium_cdk.fleet.node_type import check_secondary_interfaces, checked_type
 from trainium_cdk.fleet.node_volumes import allow_auto_scaling, checked_root_volume
@@ -35,6 +37,7 @@ from trainium_core.plan.rules.nodes import block_nodes, block_placement
 from trainium_core.plan.settings.network import CardInterfaceType
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
+from trainium_userdata.eks import NEURON_TAINT, VERIFY_LABEL
 
 _AMI_TYPE, _ROOT_DEVICE = "AL2023_x86_64_NEURON", "/dev/xvda"
 _CAPACITY_TYPES = {
@@ -43,9 +46,7 @@ _CAPACITY_TYPES = {
     "capacity-block": "CAPACITY_BLOCK",
     "reservation": "ON_DEMAND",
 }
-_TAINT = {"key": "aws.amazon.com/neuron", "value": "true", "effect": "NO_SCHEDULE"}
-"""The taint that Neuron's charts tolerate (AWS Neuron documentation, EKS; Amazon EKS User Guide, Neuron devices)."""
-
+_TAINT = {"key": NEURON_TAINT, "value": "true", "effect": "NO_SCHEDULE"}
 _CLUSTER_LABEL = "trn/cluster"
 _POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonEKS_CNI_Policy")
 _NAME = "[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
@@ -59,8 +60,9 @@ class NeuronNodeGroup(Resource):
     """A managed node group of Trainium nodes in one subnet, for any EKS cluster.
 
     Nodes run the EKS-optimized AL2023 image for Neuron, with an EFA interface on each network card that has one. Pods
-    must tolerate the taint `aws.amazon.com/neuron=true:NoSchedule`, and can select the label `trn/cluster`. EKS repairs
-    unhealthy ones. The device plugin or DRA driver of Neuron is not installed. A cluster of another app is imported:
+    must tolerate the taint `aws.amazon.com/neuron=true:NoSchedule`, and can select the label `trn/cluster`. With a
+    NodeVerification, pods run only on nodes that have passed it. EKS repairs unhealthy nodes. The device plugin or DRA
+    driver of Neuron is not installed. A cluster of another app is imported:
 
     Example:
 
@@ -103,6 +105,7 @@ class NeuronNodeGroup(Resource):
         block_devices: Sequence[ec2.BlockDevice] = (),
         volume_key: Key | None = None,
         labels: Mapping[str, str] | None = None,
+        verification: NodeVerification | None = None,
         quota_check: bool = True,
         catalog: Catalog | None = None,
     ) -> None:
@@ -136,6 +139,8 @@ class NeuronNodeGroup(Resource):
             volume_key: KMS key of the volumes. The policy of an imported key must allow Auto Scaling to use it.
                 Default: the account's default key for EBS.
             labels: Further Kubernetes labels of the nodes. Default: none.
+            verification: The verification that nodes pass before pods run on them. Default: pods run on new nodes
+                without any test.
             quota_check: Whether the deployment checks the EC2 quota for `nodes`. Default: True.
             catalog: Instance types, including your own. Default: the built-in catalogue.
 
@@ -151,8 +156,13 @@ class NeuronNodeGroup(Resource):
         name = _claimed_name(self, cluster_name)
         desired = _checked_desired(self, nodes, desired_nodes, capacity)
         placement = known_placement_group_name(self, placement_group)
+        checks = verification.checks if verification else NodeChecks.enforce()
         node = NodeSettings(
-            cluster_name=name, type=kind, secondary_interface_type=secondary_interface_type or "efa-only"
+            cluster_name=name,
+            type=kind,
+            secondary_interface_type=secondary_interface_type or "efa-only",
+            verification=checks.verification,
+            suppress_checks=checks.suppress,
         )
         check(self, block_placement(placement, capacity.kind, field="placement_group"), _label_problems(labels or {}))
         check_secondary_interfaces(self, secondary_interface_type, node)
@@ -187,6 +197,7 @@ class NeuronNodeGroup(Resource):
                 ),
                 security_groups=[cluster_group, self.security_group, *security_groups],
                 placement_group_name=placement or new_placement_group(self, node, capacity),
+                user_data=verified_user_data(self, verification, node=node, role=self.role) if verification else "",
                 volume_key=volume_key,
                 block_devices=block_devices,
                 tags={},
@@ -204,13 +215,19 @@ class NeuronNodeGroup(Resource):
             launch_template=eks.CfnNodegroup.LaunchTemplateSpecificationProperty(
                 id=self._launch_template.launch_template_id, version=self._launch_template.version_number
             ),
-            labels={**(labels or {}), _CLUSTER_LABEL: name},
+            labels={
+                **(labels or {}),
+                _CLUSTER_LABEL: name,
+                **({VERIFY_LABEL: "true"} if verification else {}),
+            },
             taints=[eks.CfnNodegroup.TaintProperty(**_TAINT)],
             # The default strategy launches nodes before it terminates others, which reserved capacity cannot provide.
             update_config=eks.CfnNodegroup.UpdateConfigProperty(update_strategy="MINIMAL", max_unavailable=1),
             node_repair_config=eks.CfnNodegroup.NodeRepairConfigProperty(enabled=True),
         )
-        self._group.node.add_dependency(self.role, self.security_group, place, vpc)
+        # A node of a group that is being deleted may still write its record.
+        used = [verification] if verification else []
+        self._group.node.add_dependency(self.role, self.security_group, place, vpc, *used)
         if quota_check:
             quota = QuotaCheck(
                 self,

@@ -14,18 +14,16 @@ from trainium_userdata.locations import NodeLocations
 from trainium_userdata.script import node_script, node_user_data
 
 
-class NodeScript(Asset):
-    """The script of a node as an asset of the stack."""
+class ScriptAsset(Asset):
+    """A script as an asset of the stack. `text` is its text."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, node: NodeSettings) -> None:
-        """
-        Args:
-            node: The settings of the node.
-        """
-        self._settings, self._text = node, node_script(node)
+    text: str
+
+    def __init__(self, scope: Construct, construct_id: str, *, text: str) -> None:
+        self.text = text
         with TemporaryDirectory() as folder:
             file = Path(folder) / "node-script.sh"
-            file.write_bytes(self._text.encode())
+            file.write_bytes(text.encode())
             super().__init__(scope, construct_id, path=str(file))
 
     @property
@@ -33,13 +31,25 @@ class NodeScript(Asset):
         """ARN of the script's S3 object."""
         return self.bucket.arn_for_objects(self.s3_object_key)
 
+
+class NodeScript(ScriptAsset):
+    """The script of a node of a fleet."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, node: NodeSettings) -> None:
+        """
+        Args:
+            node: The settings of the node.
+        """
+        self._settings = node
+        super().__init__(scope, construct_id, text=node_script(node))
+
     def user_data(self, locations: NodeLocations, environment: Mapping[str, str]) -> str:
         """User data that downloads the script. Raises PropsError if it exceeds EC2's limit.
 
         Args:
             environment: Environment variables of the node, with their values in base64.
         """
-        text = node_user_data(self._settings, locations, environment, script=self._text)
+        text = node_user_data(self._settings, locations, environment, script=self.text)
         limit = facts()["user_data"]["limit_bytes"]
         if len(text.encode()) > limit:
             allowed = f"variables that fit into the nodes' user data of {limit} bytes, together with the boot script"

@@ -7,6 +7,10 @@ from typing import Any, NamedTuple
 DECISIVE = ("neuron-devices", "neuron-cores", "gpus")
 """The checks that fail a node even if it is only observed. Wrong results of computations fail it as well."""
 
+HOST, CONTAINER = "host", "container"
+"""The scopes of a plan on EKS: the checks of the host before kubelet starts, and those of a pod in the image of jobs.
+Without a scope, all checks run."""
+
 
 class Check(NamedTuple):
     """The outcome of one check.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .check import Check
-from .job_user import JOB_USER, make_job_user_folder
+from .job_user import make_job_user_folder, verification_user
 from .programs import ProgramRun, run
 
 SECONDS = 300
@@ -65,7 +65,7 @@ def _all_reduce(plan: dict[str, Any], cores: int, options: Sequence[str], size: 
         lnc = plan["logical_neuroncore_config"]
         changes = {"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {}
         command = ("nccom-test", "-r", str(cores), *options, "--report-to-json-file", str(report), "allr")
-        ran = run(*command, seconds=SECONDS, changes=changes, folder=folder, user=JOB_USER)
+        ran = run(*command, seconds=SECONDS, changes=changes, folder=folder, user=verification_user(plan))
         text = report.read_text(errors="replace") if report.is_file() else ""
     return ran, None if ran.error else bus_bandwidth(text, size)
 

@@ -6,10 +6,12 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from . import files
+from .check import CONTAINER
 from .programs import run
 
 JOB_USER, JOB_UID = "trn-job", 60800
@@ -22,6 +24,11 @@ ENDING_SECONDS = 20
 
 def job_user_exists() -> bool:
     return any(line.startswith(f"{JOB_USER}:") for line in files.read("etc/passwd").splitlines())
+
+
+def verification_user(plan: Mapping[str, Any]) -> str:
+    """The user of the computations that verify a node. In a container, only root exists for certain."""
+    return "root" if plan.get("scope") == CONTAINER else JOB_USER
 
 
 def make_job_user_folder(path: Path) -> None:

@@ -6,18 +6,20 @@ import json
 import os
 import re
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from trainium_wire.cache_place import NATIVE_SETTINGS, native_folders
 
 from . import files
-from .check import Check
+from .check import CONTAINER, Check
 from .compute import MARK, MEMORY_MARK
-from .job_user import JOB_USER, make_job_user_folder
+from .job_user import make_job_user_folder, verification_user
 from .programs import ProgramRun, environment, run
 
 CACHE = "var/cache/trn/self-test"
@@ -30,13 +32,21 @@ MAX_LOST = 3
 EXPECTED = "what the CPU computes, on {} {}s"
 MEMORY_EXPECTED = "the numbers that were written, on {} {}s"
 UNREAD = "has not read its device memory"
+MODULES = {"torch_xla": "xla", "torch_neuronx": "native", "jax": "jax"}
+"""The stacks by the module that identifies them in an image. PyTorch/XLA's images have torch_neuronx too."""
 MARKS = (MARK, MEMORY_MARK)
 CUDA = "cuda"
 """The stack of GPU images, whose environment has no version in its name."""
 
 
 def framework_python(plan: dict[str, Any]) -> tuple[str, Path] | None:
-    """The stack and the Python of the plan's first installed framework, in its newest version; None without one."""
+    """The stack and the Python of the plan's first installed framework, in its newest version; None without one.
+
+    In a container, the framework is that of this Python.
+    """
+    if plan.get("scope") == CONTAINER:
+        stack = next((MODULES[module] for module in MODULES if find_spec(module)), None)
+        return (stack, Path(sys.executable)) if stack else None
     for name, stack in plan["frameworks"].items():
         python = files.path(f"opt/{name}/bin/python")
         if stack == CUDA:
@@ -49,13 +59,18 @@ def framework_python(plan: dict[str, Any]) -> tuple[str, Path] | None:
 
 
 def _venv(python: Path) -> str:
-    return python.parent.parent.name
+    """The name of an environment in /opt; the path of another Python."""
+    folder = python.parent.parent
+    return folder.name if folder.parent.name == "opt" else str(python)
 
 
 def check_framework(plan: dict[str, Any]) -> Check:
     promised, found = plan.get("framework"), framework_python(plan)
     if found:
         return Check("framework", promised or "any", _venv(found[1]), True)
+    if plan.get("scope") == CONTAINER:
+        problem = f"the image has none of {', '.join(MODULES)} for {Path(sys.executable).name}"
+        return Check("framework", "any", "none", False, problem)
     place = promised if CUDA in plan["frameworks"].values() else f"aws_neuronx_venv_{promised}_*"
     problem = f"no environment /opt/{place} exists"
     return Check("framework", promised or "any or none", "none", not promised, problem)
@@ -176,7 +191,8 @@ class _Computation(NamedTuple):
         # On standard input, because Python would search the script's folder for modules first.
         source = Path(__file__).with_name("compute.py").read_text()
         command = (str(self.python), "-", self.stack, str(self.plan["self_test"]["memory_blocks"]))
-        return run(*command, seconds=seconds, changes=changes, stdin=source, folder=folder, user=JOB_USER)
+        user = verification_user(self.plan)
+        return run(*command, seconds=seconds, changes=changes, stdin=source, folder=folder, user=user)
 
 
 def compile_settings(folder: str) -> dict[str, str]:

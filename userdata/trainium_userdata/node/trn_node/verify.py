@@ -25,7 +25,7 @@ from . import (
     self_test,
     ultraserver,
 )
-from .check import Check, not_checked
+from .check import CONTAINER, HOST, Check, not_checked
 from .imds import Imds
 
 _LOGGER = file_logger("trn_node")
@@ -47,6 +47,8 @@ RETRIED = {
 }
 NEEDED = ("driver", "neuron-devices", "neuron-cores", "gpus")
 """Without these, the slow checks would be misleading."""
+IN_SCOPE = {HOST: {"efa-devices", "time-sync", "ultraserver"}, CONTAINER: {"efa-devices", "framework"}}
+"""The quick checks of plans with a scope, beside those of the devices. containerd sets the limits of pods."""
 
 
 class BusyError(Exception):
@@ -100,6 +102,8 @@ def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
         pause()
     show(quick)
     if not last and any(check.may_heal and not check.settled for check in quick):
+        return quick
+    if plan.get("scope") == HOST:
         return quick
     missing = [check.name for check in quick if check.name in NEEDED and not check.ok]
     if missing or not cores:
@@ -195,7 +199,8 @@ def other_quick_checks(plan: dict[str, Any]) -> tuple[Sequence[str], Sequence[Ca
         "ultraserver": lambda: ultraserver.check_mode(plan),
         "nvme": lambda: disks.check_nvme(plan),
     }
-    return list(made), list(made.values())
+    names = [name for name in made if name in IN_SCOPE.get(plan.get("scope", ""), made)]
+    return names, [made[name] for name in names]
 
 
 def guarded(name: str, checks: Callable[[], list[Check]]) -> list[Check]:

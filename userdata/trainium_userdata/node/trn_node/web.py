@@ -88,19 +88,21 @@ def send(
     headers: Mapping[str, str],
     body: bytes | Body | None = None,
     into: Sink | None = None,
+    opened: urllib.request.OpenerDirector | None = None,
 ) -> Response:
     """One request. Raises OSError without a complete response.
 
     Args:
         body: Bytes, or a reader whose size is in the headers.
         into: Reads the body of a successful response.
+        opened: The opener, for other certificates than those of the system. Default: that of the scheme.
     """
     # urllib accepts any readable object; its stub requires all methods of a file.
     data: Any = body
     request = urllib.request.Request(url, data, dict(headers), method=method)
     try:
         try:
-            response: Any = opener(request.type).open(request, timeout=TIMEOUT_SECONDS)
+            response: Any = (opened or opener(request.type)).open(request, timeout=TIMEOUT_SECONDS)
         except urllib.error.HTTPError as error:
             into, response = None, error
         with response:

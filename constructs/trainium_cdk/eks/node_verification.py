@@ -1,0 +1,107 @@
+"""The verification of the nodes of an EKS cluster before pods run on them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from trainium_cdk.fleet.node_checks import NodeChecks
+from trainium_cdk.fleet.node_records import role_unique_id
+from trainium_cdk.fleet.node_script import ScriptAsset
+from trainium_cdk.service_role import allow
+from trainium_cdk.storage.disposable_bucket import DisposableBucket, named_bucket_arn
+from trainium_core.plan.node_settings import NodeSettings
+from trainium_userdata.eks import verification_objects
+from trainium_userdata.locations import NodeLocations
+from trainium_userdata.script import eks_node_script, eks_user_data
+from trainium_wire.keys import LOGS_PREFIX, RECORDS_PREFIX
+
+_LOGS_KEPT = Duration.days(30)
+
+
+class NodeVerification(Construct):
+    """The verification of the nodes of NeuronNodeGroups, and the bucket of their records.
+
+    Before kubelet starts, a node checks its devices and EFA interfaces. Then a pod of a DaemonSet, which you create
+    with `kubectl apply`, tests the computations of every NeuronCore in the image of your jobs. Until it has passed, the
+    node has the taint `trn/unverified=true:NoSchedule`. One verification serves all groups of an EKS cluster.
+
+    Example:
+
+        verification = NodeVerification(
+            stack, "Verification", image="111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1"
+        )
+        group = NeuronNodeGroup(
+            stack,
+            "Group",
+            cluster=cluster,
+            instance_type=ec2.InstanceType("trn1.32xlarge"),
+            verification=verification,
+        )
+        Path("verification.json").write_text(verification.manifest)
+
+    `bucket` has a record for each node, below `nodes/`, and is deleted with the stack. `checks` are those of all nodes.
+    """
+
+    bucket: s3.Bucket
+    checks: NodeChecks
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        image: str,
+        namespace: str = "kube-system",
+        checks: NodeChecks | None = None,
+    ) -> None:
+        """
+        Args:
+            image: The image of the jobs, which the nodes' role can pull. It needs Python 3.9 or later with a framework
+                for Neuron, neuron-ls, nccom-test and fi_info.
+            namespace: Namespace of the DaemonSet. Default: kube-system.
+            checks: Which failed checks fail a node. Default: NodeChecks.enforce().
+
+        Raises:
+            PropsError: A parameter has a wrong type.
+        """
+        super().__init__(scope, construct_id)
+        self._image, self._namespace = image, namespace
+        self.checks = checks or NodeChecks.enforce()
+        rules = [s3.LifecycleRule(id="logs", prefix=f"{LOGS_PREFIX}/", expiration=_LOGS_KEPT)]
+        self.bucket = DisposableBucket(self, "Records", lifecycle_rules=rules).bucket
+
+    @property
+    def objects(self) -> Sequence[Mapping[str, Any]]:
+        """The Kubernetes objects: a DaemonSet, its service account, and the permission to get and patch nodes."""
+        return verification_objects(image=self._image, namespace=self._namespace)
+
+    @property
+    def manifest(self) -> str:
+        """The objects as JSON, for `kubectl apply --filename`. The image must be known at synthesis."""
+        return json.dumps({"apiVersion": "v1", "kind": "List", "items": self.objects}, indent=2) + "\n"
+
+
+def verified_user_data(
+    construct: Construct, verification: NodeVerification, *, node: NodeSettings, role: iam.IRole
+) -> str:
+    """The user data of nodes that are verified. The role gets permission to read their program and to write records.
+
+    A node cannot write the record of another one: the names of its objects contain `aws:userid`.
+    """
+    script = ScriptAsset(construct, "NodeScript", text=eks_node_script(node))
+    bucket = verification.bucket
+    names = [f"{RECORDS_PREFIX}/${{aws:userid}}.json", f"{LOGS_PREFIX}/${{aws:userid}}.log"]
+    allow(role, ["s3:PutObject"], [named_bucket_arn(bucket, name) for name in names])
+    allow(role, ["s3:GetObject"], [script.arn])
+    locations = NodeLocations(
+        region=Stack.of(construct).region,
+        report_url=f"s3://{bucket.bucket_name}/{RECORDS_PREFIX}",
+        node_script_url=script.s3_object_url,
+        role_id=role_unique_id(role),
+    )
+    return eks_user_data(locations, script=script.text)

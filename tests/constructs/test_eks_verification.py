@@ -1,0 +1,131 @@
+"""Node groups for EKS whose nodes are verified."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from aws_cdk import App, Environment, Stack, Validations
+from cdk_nag import AwsSolutionsChecks
+
+from tests.constructs.synth import REGION, Template, as_text, granted, new_app, new_stack, synthesize
+from tests.constructs.test_eks import (
+    GROUP,
+    TEMPLATE,
+    TRN1,
+    existing_cluster,
+    group_template,
+    requests_errors,
+    violations,
+)
+from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
+from tests.userdata.parts import parts_of
+from tools.lab.eks.kubernetes import problems
+from trainium_cdk import NeuronNodeGroup, NodeChecks, NodeVerification
+
+IMAGE = "111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1"
+
+
+def verified_groups(stack: Stack, **props: Any) -> NodeVerification:
+    """Two groups of a cluster with one verification."""
+    cluster = existing_cluster(stack)
+    verification = NodeVerification(stack, "Verification", image=IMAGE, **props)
+    for name in ("One", "Two"):
+        NeuronNodeGroup(
+            stack, name, cluster=cluster, instance_type=TRN1, cluster_name=name.lower(), verification=verification
+        )
+    return verification
+
+
+@cache
+def verified() -> Template:
+    stack = new_stack()
+    NeuronNodeGroup(
+        stack,
+        "Group",
+        cluster=existing_cluster(stack),
+        instance_type=TRN1,
+        verification=NodeVerification(stack, "Verification", image=IMAGE),
+        quota_check=False,
+    )
+    return synthesize(stack)
+
+
+def user_data(template: Template) -> str:
+    return as_text(template.properties(TEMPLATE)["LaunchTemplateData"]["UserData"]["Fn::Base64"])
+
+
+def test_user_data_name_bucket_role_and_script() -> None:
+    template = verified()
+    files = yaml.safe_load(parts_of(user_data(template))["text/cloud-config"])["write_files"]
+    lines = dict(line.split("=", 1) for line in files[0]["content"].splitlines())
+    assert lines.keys() == {"TRN_REGION", "TRN_REPORT_URL", "TRN_NODE_SCRIPT_URL", "TRN_ROLE_ID"}
+    (bucket,) = template.resources("AWS::S3::Bucket")
+    assert lines["TRN_REPORT_URL"] == f"s3://${{{bucket}}}/nodes"
+    assert requests_errors(template) == []
+
+
+def test_nodes_read_their_script_and_write_only_their_own_objects() -> None:
+    (bucket,) = verified().resources("AWS::S3::Bucket")
+    role = verified().properties(GROUP)["NodeRole"]["Fn::GetAtt"][0]
+    (policy,) = [
+        one["Properties"]
+        for one in verified().resources("AWS::IAM::Policy").values()
+        if {"Ref": role} in one["Properties"]["Roles"]
+    ]
+    allowed = granted(policy["PolicyDocument"]["Statement"])
+    written = {resource for action, resource in allowed if action == "s3:PutObject"}
+    assert written == {f"${{{bucket}.Arn}}/{name}" for name in ("nodes/${aws:userid}.json", "logs/${aws:userid}.log")}
+    (read,) = [resource for action, resource in allowed if action == "s3:GetObject"]
+    assert read.endswith(".sh")
+    assert {action for action, _ in allowed} == {"s3:PutObject", "s3:GetObject"}
+
+
+def test_only_verified_groups_have_the_label_of_the_daemon_set() -> None:
+    objects = NodeVerification(new_stack(), "Verification", image=IMAGE).objects
+    (daemons,) = [one for one in objects if one["kind"] == "DaemonSet"]
+    selector = daemons["spec"]["template"]["spec"]["nodeSelector"]
+    assert selector.items() <= verified().properties(GROUP)["Labels"].items()
+    assert not selector.keys() & group_template().properties(GROUP)["Labels"].keys()
+
+
+def test_group_of_eks_has_no_taint_that_eks_would_set_again() -> None:
+    (taint,) = verified().properties(GROUP)["Taints"]
+    assert taint["Key"] == "aws.amazon.com/neuron"
+
+
+def test_groups_share_a_bucket_that_outlives_them() -> None:
+    stack = new_stack()
+    verified_groups(stack)
+    template = synthesize(stack)
+    (bucket,) = template.resources("AWS::S3::Bucket")
+    assert all(bucket in template.before(name) for name in template.resources(GROUP))
+
+
+def test_chosen_checks_are_those_of_the_nodes() -> None:
+    stack = new_stack()
+    verified_groups(stack, checks=NodeChecks.observe(suppress=["time-sync"]))
+    template = synthesize(stack)
+    folder = template.file.parent
+    scripts = [file.read_text() for file in folder.glob("asset.*.sh")]
+    assert any('"verification": "observe"' in text and '"time-sync"' in text for text in scripts)
+
+
+def test_manifest_is_one_document_that_kubernetes_accepts() -> None:
+    manifest = json.loads(NodeVerification(new_stack(), "V", image=IMAGE, namespace="trn").manifest)
+    assert (manifest["apiVersion"], manifest["kind"]) == ("v1", "List")
+    assert [problems(one) for one in manifest["items"]] == [[]] * 4
+    assert {one["metadata"].get("namespace", "trn") for one in manifest["items"]} == {"trn"}
+
+
+def test_cfn_lint_finds_only_needless_dependencies() -> None:
+    assert {one.rule for one in lint(verified().file, REGION)} <= {CDK_WRITES_NEEDLESS_DEPENDENCIES}
+
+
+def test_cloudformation_validate_and_cdk_nag_find_nothing(tmp_path: Path) -> None:
+    app: App = new_app(tmp_path, validated=True)
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    verified_groups(Stack(app, "Nodes", env=Environment(region=REGION)))
+    app.synth()
+    assert violations(tmp_path) == []
