@@ -83,6 +83,12 @@ def bucket(aws: EmbeddedAws) -> str:
     return name
 
 
+def test_operations_of_aws_batch_are_permitted_by_action(aws: EmbeddedAws) -> None:
+    batch = Session(aws, role(aws, allow("batch:DescribeJobQueues"))).client("batch")
+    assert batch.describe_job_queues()["jobQueues"] == []
+    assert "perform: batch:TerminateServiceJob" in refusal(batch.terminate_service_job, jobId="x", reason="r")[1]
+
+
 def test_action_without_policy_is_refused_with_message_of_service(aws: EmbeddedAws) -> None:
     arn, name = role(aws), bucket(aws)
     session = Session(aws, arn)

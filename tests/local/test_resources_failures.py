@@ -52,8 +52,8 @@ class TestTypesWithoutAdapter:
         assert "The embedded AWS failed: KeyError: 'ExecutionRoleArn'" in stacks.failures(name)
 
     def test_unsupported_type_is_refused_by_name(self, stacks: Stacks) -> None:
-        with pytest.raises(ClientError, match=r"not support .* \[AWS::Batch::SchedulingPolicy\]. `trn local status"):
-            stacks.create(one("AWS::Batch::SchedulingPolicy", Name="x"))
+        with pytest.raises(ClientError, match=r"not support .* \[AWS::Batch::ComputeEnvironment\]. `trn local status"):
+            stacks.create(one("AWS::Batch::ComputeEnvironment", Name="x"))
 
     def test_type_that_the_region_lacks_is_refused(self, stacks: Stacks) -> None:
         elsewhere = stacks.aws.client("cloudformation", "ap-southeast-4")

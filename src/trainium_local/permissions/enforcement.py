@@ -42,14 +42,16 @@ def setup_class(response: Any, *args: Any, **more: Any) -> None:
     """Run moto's setup of a request, then check that the request is permitted."""
     _moto_setup_class(response, *args, **more)
     caller = response.normalized_request.environ.get(CALLER)
-    operation = response._get_action() if _enforced[0] and caller else None
-    if not operation:
+    action = response._get_action() if _enforced[0] and caller else None
+    if not action:
         return
     model: Any = get_service_model(response.boto3_service_name)
+    # moto's AWS Batch returns operations in lower case.
+    operation = {name.lower(): name for name in model.operation_names}.get(action.lower(), action)
     request = AuthorizationRequest(
         signing_name=model.signing_name,
         operation=operation,
-        parameters=_parameters(response),
+        parameters=_parameters(response, operation),
         members=frozenset(getattr(model.operation_model(operation).input_shape, "members", ())),
         region=response.region,
         account=response.current_account,
@@ -174,13 +176,16 @@ def _access(action: str, resource: str, keys: Any) -> Access:
     return Access(action=action, resource=resource, context=lambda key: keys.get(key, []))
 
 
-def _parameters(response: Any) -> dict[str, Any]:
+def _parameters(response: Any, operation: str) -> dict[str, Any]:
     """Parse the parameters with botocore's model; moto does this for some services only."""
     before = vars(response).get("params")
+    response._get_action = lambda: operation
     try:
         response.parse_parameters(response.normalized_request)
     except Exception:  # the service refuses a request that cannot be parsed
         return {}
+    finally:
+        del response._get_action
     parameters = response.params
     response.params = before
     return parameters.original_dict() if isinstance(parameters, XFormedDict) else dict(parameters)
