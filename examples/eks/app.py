@@ -46,7 +46,7 @@ NeuronNodeGroup(
     nodes=2,
     desired_nodes=0,
     cluster_name="eks-trn1",
-    verification=verification,
+    node_verification=verification,
 )
 # For the DRA drivers.
 NeuronNodeGroup(
@@ -57,7 +57,7 @@ NeuronNodeGroup(
     nodes=2,
     desired_nodes=0,
     cluster_name="eks-trn2",
-    verification=verification,
+    node_verification=verification,
 )
 
 cache = CompileCache(stack, "CompileCache")

@@ -33,7 +33,7 @@ def verified_groups(stack: Stack, **props: Any) -> NodeVerification:
     verification = NodeVerification(stack, "Verification", image=IMAGE, **props)
     for name in ("One", "Two"):
         NeuronNodeGroup(
-            stack, name, cluster=cluster, instance_type=TRN1, cluster_name=name.lower(), verification=verification
+            stack, name, cluster=cluster, instance_type=TRN1, cluster_name=name.lower(), node_verification=verification
         )
     return verification
 
@@ -46,7 +46,7 @@ def verified() -> Template:
         "Group",
         cluster=existing_cluster(stack),
         instance_type=TRN1,
-        verification=NodeVerification(stack, "Verification", image=IMAGE),
+        node_verification=NodeVerification(stack, "Verification", image=IMAGE),
         quota_check=False,
     )
     return synthesize(stack)

@@ -65,7 +65,7 @@ def node_groups(stack: Stack, vpc: ec2.IVpc) -> None:
         stack, "New", cluster_name=name, vpc=vpc, cluster_security_group_id=group_id
     )
     verification = trn.NodeVerification(stack, "Verification", image="training:1")
-    trn.NeuronNodeGroup(stack, "OldNodes", cluster=old, instance_type=TYPE, verification=verification)
+    trn.NeuronNodeGroup(stack, "OldNodes", cluster=old, instance_type=TYPE, node_verification=verification)
     group = trn.NeuronNodeGroup(stack, "NewNodes", cluster=new, instance_type=TYPE, capacity=trn.Capacity.spot())
     scheduler = trn.PodRole(stack, "Scheduler", cluster=new, service_account="scheduler")
     group.grant_scale(scheduler)

@@ -105,7 +105,7 @@ class NeuronNodeGroup(Resource):
         block_devices: Sequence[ec2.BlockDevice] = (),
         volume_key: Key | None = None,
         labels: Mapping[str, str] | None = None,
-        verification: NodeVerification | None = None,
+        node_verification: NodeVerification | None = None,
         quota_check: bool = True,
         catalog: Catalog | None = None,
     ) -> None:
@@ -139,7 +139,7 @@ class NeuronNodeGroup(Resource):
             volume_key: KMS key of the volumes. The policy of an imported key must allow Auto Scaling to use it.
                 Default: the account's default key for EBS.
             labels: Further Kubernetes labels of the nodes. Default: none.
-            verification: The verification that nodes pass before pods run on them. Default: pods run on new nodes
+            node_verification: The verification that nodes pass before pods run on them. Default: pods run on new nodes
                 without any test.
             quota_check: Whether the deployment checks the EC2 quota for `nodes`. Default: True.
             catalog: Instance types, including your own. Default: the built-in catalogue.
@@ -156,7 +156,7 @@ class NeuronNodeGroup(Resource):
         name = _claimed_name(self, cluster_name)
         desired = _checked_desired(self, nodes, desired_nodes, capacity)
         placement = known_placement_group_name(self, placement_group)
-        checks = verification.checks if verification else NodeChecks.enforce()
+        checks = node_verification.checks if node_verification else NodeChecks.enforce()
         node = NodeSettings(
             cluster_name=name,
             type=kind,
@@ -180,6 +180,9 @@ class NeuronNodeGroup(Resource):
         self.role = _node_role(self)
         if volume_key is not None:
             allow_auto_scaling(self, volume_key)
+        user_data = ""
+        if node_verification:
+            user_data = verified_user_data(self, node_verification, node=node, role=self.role)
         self._launch_template = NodeLaunchTemplate(
             self,
             "LaunchTemplate",
@@ -197,7 +200,7 @@ class NeuronNodeGroup(Resource):
                 ),
                 security_groups=[cluster_group, self.security_group, *security_groups],
                 placement_group_name=placement or new_placement_group(self, node, capacity),
-                user_data=verified_user_data(self, verification, node=node, role=self.role) if verification else "",
+                user_data=user_data,
                 volume_key=volume_key,
                 block_devices=block_devices,
                 tags={},
@@ -218,7 +221,7 @@ class NeuronNodeGroup(Resource):
             labels={
                 **(labels or {}),
                 _CLUSTER_LABEL: name,
-                **({VERIFY_LABEL: "true"} if verification else {}),
+                **({VERIFY_LABEL: "true"} if node_verification else {}),
             },
             taints=[eks.CfnNodegroup.TaintProperty(**_TAINT)],
             # The default strategy launches nodes before it terminates others, which reserved capacity cannot provide.
@@ -226,7 +229,7 @@ class NeuronNodeGroup(Resource):
             node_repair_config=eks.CfnNodegroup.NodeRepairConfigProperty(enabled=True),
         )
         # A node of a group that is being deleted may still write its record.
-        used = [verification] if verification else []
+        used = [node_verification] if node_verification else []
         self._group.node.add_dependency(self.role, self.security_group, place, vpc, *used)
         if quota_check:
             quota = QuotaCheck(

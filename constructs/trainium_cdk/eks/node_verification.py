@@ -32,17 +32,20 @@ class NodeVerification(Construct):
 
     Example:
 
+        existing = eks.Cluster.from_cluster_attributes(
+            stack, "Existing", cluster_name="prod", vpc=vpc, cluster_security_group_id="sg-0123456789abcdef0"
+        )
         verification = NodeVerification(
             stack, "Verification", image="111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1"
         )
-        group = NeuronNodeGroup(
+        NeuronNodeGroup(
             stack,
             "Group",
-            cluster=cluster,
+            cluster=existing,
             instance_type=ec2.InstanceType("trn1.32xlarge"),
-            verification=verification,
+            node_verification=verification,
         )
-        Path("verification.json").write_text(verification.manifest)
+        for_kubectl = verification.manifest
 
     `bucket` has a record for each node, below `nodes/`, and is deleted with the stack. `checks` are those of all nodes.
     """
