@@ -5,6 +5,7 @@ from pathlib import Path
 
 from aws_cdk import App
 
+from stacks.eks_jobs_stack import EksJobsStack
 from stacks.pcs_stack import PcsStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
 from stacks.trn_cluster_stack import TrnClusterStack
@@ -22,4 +23,6 @@ if "sagemaker" in plan.stacks:
     SageMakerTrainingStack(app, "SageMakerTrainingStack", plan=plan)
 if "pcs" in plan.stacks:
     PcsStack(app, "PcsStack", plan=plan)
+if "eks" in plan.stacks:
+    EksJobsStack(app, "EksJobsStack", plan=plan)
 app.synth()

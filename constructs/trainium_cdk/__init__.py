@@ -3,6 +3,7 @@
 from trainium_cdk.argument_types import check_argument_types
 from trainium_cdk.checks import PropsError
 from trainium_cdk.cluster import TrainiumCluster
+from trainium_cdk.eks.eks_jobs import EksJobs
 from trainium_cdk.eks.node_group import NeuronNodeGroup
 from trainium_cdk.eks.node_verification import NodeVerification
 from trainium_cdk.eks.pod_role import PodRole
@@ -35,6 +36,7 @@ __all__ = [
     "ClusterNetwork",
     "CompileCache",
     "EfaSecurityGroup",
+    "EksJobs",
     "ElasticFileSystem",
     "ICompileCache",
     "INeuronFleet",

@@ -25,7 +25,8 @@ class PlanStack(Stack):
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         """
         Args:
-            construct_id: TrnClusterStack, SageMakerTrainingStack or PcsStack, by which `trn deploy` finds the stack.
+            construct_id: TrnClusterStack, SageMakerTrainingStack, PcsStack or EksJobsStack, by which `trn deploy` finds
+                the stack.
             plan: Describes the cluster.
         """
         super().__init__(

@@ -12,6 +12,7 @@ CONSTRUCT_IDS: Mapping[str, str] = {
     "cluster": STACK_NAME,
     "sagemaker": "SageMakerTrainingStack",
     "pcs": "PcsStack",
+    "eks": "EksJobsStack",
 }
 """The stack IDs in the app, by their key in trn:stacks, in the order of creation and display."""
 

@@ -27,6 +27,8 @@ RESULTS_LOST = "results-lost"
 """The command of a node ended with 0, but its checkpoints or outputs did not reach S3."""
 STORED_CODES, RESULTS_LOST_CODE = (0, 1, 2), 5
 """Exit codes of `trn_job`: nothing of the attempt is only on this node; results are. Another one is that of a kill."""
+RESTART_CODE = 75
+"""Exit code of a pod's program that has JobSet start all pods again: EX_TEMPFAIL of sysexits(3)."""
 RESULTS = (SUCCEEDED, FAILED, NODE_LOST, HUNG, STOPPED, INTERRUPTED, TIME_LIMIT, RESULTS_LOST)
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")

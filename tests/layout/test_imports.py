@@ -68,7 +68,7 @@ LATE = {
     "src/trainium_core/jobs/source_package.py": "gzip and tarfile, which few of its importers need",
     **{
         f"src/trainium_core/engines/{name}/engine.py": "an operation loads only its own part of an engine"
-        for name in ("ec2", "pcs", "sagemaker")
+        for name in ("ec2", "eks", "pcs", "sagemaker")
     },
     "src/trainium_core/engines/sagemaker/jobs/container_entry.py": "a module that is beside it only in a container",
 }

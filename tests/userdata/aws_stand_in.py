@@ -1,4 +1,4 @@
-"""The services that a node calls, on loopback: instance metadata (IMDSv2 only), S3 and secrets, with signatures."""
+"""The services that a node or a pod calls, on loopback: metadata (IMDSv2 only), Pod Identity, S3 and secrets."""
 
 import hashlib
 import json
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Self
 from urllib.parse import parse_qs, quote_plus, unquote, urlsplit
 
@@ -23,6 +24,11 @@ SECRET_KEY = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 SESSION_TOKEN = "IQoJb3JpZ2luX2VjEXAMPLE/+=="
 METADATA_TOKEN = "AQAEAEXAMPLE-metadata-token=="
 SECRETS = (SECRET_KEY, SESSION_TOKEN, METADATA_TOKEN)
+CREDENTIALS = (
+    f'{{\n  "Code" : "Success",\n  "AccessKeyId" : "{ACCESS_KEY_ID}",\n'
+    f'  "SecretAccessKey" : "{SECRET_KEY}",\n  "Token" : "{SESSION_TOKEN}"\n}}'
+)
+POD_TOKEN = "eyJEXAMPLE-pod-token"
 TOKEN_HEADER = "X-aws-ec2-metadata-token"
 
 
@@ -77,6 +83,20 @@ class AwsStandIn:
         names = ("EC2_METADATA_SERVICE_ENDPOINT", "ENDPOINT_URL_S3", "ENDPOINT_URL_SSM", "ENDPOINT_URL_SECRETS_MANAGER")
         return {f"AWS_{name}": endpoint for name in names}
 
+    def pod_environment(self, folder: Path) -> dict[str, str]:
+        """The same for a pod, which has credentials of EKS Pod Identity and no metadata service."""
+        endpoints = self.loopback_environment
+        address = endpoints["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
+        token = folder / "pod-token"
+        token.write_text(POD_TOKEN)
+        return {
+            **endpoints,
+            "AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:1",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{address}/v1/credentials",
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(token),
+            "AWS_REGION": self.region,
+        }
+
     @property
     def now(self) -> datetime:
         return datetime.now(UTC) + self.clock_ahead
@@ -88,8 +108,7 @@ class AwsStandIn:
             "/latest/meta-data/local-ipv4": ADDRESS,
             "/latest/meta-data/instance-id": INSTANCE_ID if self.has_instance_id else None,
             role: ROLE,
-            role + ROLE: f'{{\n  "Code" : "Success",\n  "AccessKeyId" : "{ACCESS_KEY_ID}",\n'
-            f'  "SecretAccessKey" : "{SECRET_KEY}",\n  "Token" : "{SESSION_TOKEN}"\n}}',
+            role + ROLE: CREDENTIALS,
         }
         return answers.get(path)
 
@@ -219,6 +238,9 @@ class AwsStandIn:
             def do_GET(self) -> None:
                 if self._fails():
                     return None
+                if self.path == "/v1/credentials":
+                    is_pod = self.headers["Authorization"] == POD_TOKEN
+                    return self._answer(200, CREDENTIALS) if is_pod else self._answer(401)
                 if not self.path.startswith("/latest/"):
                     status = aws.get_status(_object_name(self.headers["Host"], self.path))
                     if status != 200:

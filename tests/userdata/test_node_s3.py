@@ -50,6 +50,30 @@ def test_credentials_are_renewed_after_a_minute_and_not_before(aws: AwsStandIn, 
         service.credentials()
 
 
+@pytest.fixture
+def pod(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Makes this process one of a pod. Returns the file with the token for its credentials."""
+    (tmp_path / "etc/trn/places.env").unlink()
+    for name, value in aws.pod_environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    return tmp_path / "pod-token"
+
+
+@pytest.mark.usefixtures("pod")
+def test_pod_stores_objects_with_the_credentials_of_pod_identity(aws: AwsStandIn):
+    S3().put(URL, b"{}")
+    assert [*aws.records.values()] == ["{}"]
+
+
+def test_token_of_pod_identity_is_read_again_after_its_renewal(pod: Path):
+    current = pod.read_text()
+    pod.write_text("expired")
+    with pytest.raises(OSError, match="EKS Pod Identity returns 401"):
+        Imds().credentials()
+    pod.write_text(current)
+    assert Imds().credentials()
+
+
 def test_ca_certificates_are_read_once(monkeypatch: pytest.MonkeyPatch):
     made: list[ssl.SSLContext] = []
     create = ssl.create_default_context

@@ -184,7 +184,7 @@ def test_second_slurm_job_does_not_disturb_the_first(slurm: SlurmNodes) -> None:
     cut_off(slurm, at=now_text())
     slurm.restarts = 0
     assert slurm.run() == 1
-    assert "another Slurm job has begun attempt 1" in slurm.output
+    assert "attempt 1 of the job was begun elsewhere: it was submitted twice to Slurm" in slurm.output
     assert slurm.content("attempts/1/end.json") == slurm.content("end.json") == {}
 
 

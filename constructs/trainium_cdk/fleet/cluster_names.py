@@ -18,7 +18,7 @@ _TYPE_WITH_FIXED_TAGS = "AWS::EC2::PlacementGroup"
 _named: WeakKeyDictionary[IConstruct, dict[tuple[str, ...], str]] = WeakKeyDictionary()
 """For each app, the path of a construct by its kind, its account and region, and its name."""
 
-ClusterConstruct = Literal["fleet", "PcsCluster", "SageMakerTraining"]
+ClusterConstruct = Literal["EksJobs", "fleet", "PcsCluster", "SageMakerTraining"]
 
 _in_stack: WeakKeyDictionary[Stack, dict[str, tuple[ClusterConstruct, str]]] = WeakKeyDictionary()
 """For each stack, the kind and cluster name of each construct that belongs to a cluster, by path."""

@@ -94,18 +94,30 @@ class NodeRecords(Construct):
         allow_objects(
             self.bucket,
             role,
+            {**dict.fromkeys(own, write), **({INTERNODE_PREFIX: both} if internode_tests else {})},
+        )
+        if internode_ssh:
+            allow_objects(self.bucket, role, {SSH_KEYS_PREFIX: ["s3:GetObject"]})
+        allow(role, ["s3:GetObject"], [self.membership_arn, named_bucket_arn(self.bucket, CURRENT_JOB_KEY)])
+        self.grant_jobs(role)
+
+    def grant_jobs(self, role: iam.IRole) -> None:
+        """Allow a role to run jobs. It can write the results of every job.
+
+        Args:
+            role: The role of nodes or pods.
+        """
+        write = ["s3:PutObject"]
+        allow_objects(
+            self.bucket,
+            role,
             {
-                **dict.fromkeys(own, write),
-                **({INTERNODE_PREFIX: both} if internode_tests else {}),
                 JOBS_PREFIX: ["s3:GetObject"],
                 INPUTS_PREFIX: ["s3:GetObject"],
                 # Only operators write what is submitted: the job, its source, its inputs and the request to stop it.
                 **{f"{JOBS_PREFIX}/*/{folder}": write for folder in JOB_FOLDERS_OF_NODES},
             },
         )
-        if internode_ssh:
-            allow_objects(self.bucket, role, {SSH_KEYS_PREFIX: ["s3:GetObject"]})
-        allow(role, ["s3:GetObject"], [self.membership_arn, named_bucket_arn(self.bucket, CURRENT_JOB_KEY)])
         ends = named_bucket_arn(self.bucket, job_keys("*").end)
         justify_wildcards(role, {ends: "one object for each job; job IDs are not known at synthesis"}, of=self.bucket)
         allow(role, write, [ends])

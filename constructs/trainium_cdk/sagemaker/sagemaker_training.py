@@ -43,7 +43,7 @@ from trainium_cdk.sagemaker.training_store import TrainingStore
 from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
 from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, allow_cache, cache_url, check_cache
 from trainium_cdk.storage.encryption_key import check_granting_key
-from trainium_core.engines.sagemaker.jobs.images import parsed_image, training_image
+from trainium_core.jobs.images import parsed_image, training_image
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
 from trainium_core.plan.deployed_plan import recorded_settings, recorded_type

@@ -13,8 +13,8 @@ from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.network.network_permissions import allow_interfaces
 from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.storage.disposable_bucket import allow_objects, named_bucket_arn
-from trainium_core.engines.sagemaker.jobs.images import ContainerImage
 from trainium_core.facts import training_facts
+from trainium_core.jobs.images import ContainerImage
 
 
 class TrainingRole(Construct):

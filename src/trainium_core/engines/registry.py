@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trainium_core.engines.ec2.engine import EC2
+from trainium_core.engines.eks.engine import EKS
 from trainium_core.engines.engine import Engine
 from trainium_core.engines.pcs.engine import PCS
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 CLUSTER = EC2
 """The engine of the cluster stack. Its settings have no separate section in the plan."""
 
-ENGINES: Mapping[str, Engine] = {engine.key: engine for engine in (EC2, SAGEMAKER, PCS)}
+ENGINES: Mapping[str, Engine] = {engine.key: engine for engine in (EC2, SAGEMAKER, PCS, EKS)}
 """The engines by their key in trn:stacks."""
 
 ENGINES_WITH_NODES = tuple(key for key, engine in ENGINES.items() if engine.has_nodes)

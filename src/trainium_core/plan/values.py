@@ -11,6 +11,7 @@ from trainium_core.catalog.neuron_software import Framework, default_image, para
 from trainium_core.facts import facts
 from trainium_core.naming import CONSTRUCT_IDS, DEFAULT_CLUSTER_NAME, stack_names
 from trainium_core.plan.settings.cache import CacheSettings
+from trainium_core.plan.settings.eks import EksSettings
 from trainium_core.plan.settings.file_systems import FileSystemSettings
 from trainium_core.plan.settings.jobs import JobAccess
 from trainium_core.plan.settings.network import NetworkSettings
@@ -194,6 +195,7 @@ class PlanValues:
     node: Node = field(default_factory=Node)
     sagemaker: SageMakerSettings = field(default_factory=SageMakerSettings)
     pcs: PcsSettings = field(default_factory=PcsSettings)
+    eks: EksSettings = field(default_factory=EksSettings)
 
     @property
     def stack_names(self) -> Mapping[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 
 from trainium_core.plan.rules.cluster import RULES as CLUSTER_RULES
 from trainium_core.plan.rules.compile_cache import CACHE_RULES
+from trainium_core.plan.rules.eks import RULES as EKS_RULES
 from trainium_core.plan.rules.file_systems import FILE_SYSTEM_RULES
 from trainium_core.plan.rules.instance_type import INSTANCE_TYPE_RULES
 from trainium_core.plan.rules.jobs import JOB_RULES
@@ -24,7 +25,7 @@ _OF_EVERY_PLAN = (
     *JOB_RULES,
 )
 
-_OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, PCS_RULES)
+_OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, PCS_RULES, EKS_RULES)
 
 
 def broken_rules(values: PlanValues, unusable: Collection[str] = ()) -> list[Problem]:

@@ -60,7 +60,7 @@ class NodeAttempt:
         self._notices, self._neighbours = Notices(launch, store), Neighbours(launch, store)
         self._progress, self._compiling = RankProgress(), Compiling()
         self._observed = FrameworkCounters(launch, self._compiling)
-        self._caches = CompileCaches(launch, self.log.say)
+        self._caches = CompileCaches(launch, self.log.say, store.imds)
         wait = launch.timing.results, self.log.say, self._is_ending
         self._secrets = Secrets(launch.spec.secrets, lambda arn: preparation.patiently(lambda: read_secret(arn), *wait))
         self._finder, self._last_life = Finder(), time.monotonic()
@@ -255,6 +255,7 @@ class NodeAttempt:
             variables=self._variables,
             secrets=self._secrets.environment,
             venv=self._venv,
+            in_container=self._launch.in_container,
             hidden=self._secrets.hidden,
             sink=self._add_line,
             alive=self._note_life,

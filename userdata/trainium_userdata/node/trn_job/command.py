@@ -40,6 +40,8 @@ class Command:
         variables: Variables to set after the profile.
         secrets: Variables that must not be written to a file. They are set before the profile, which may change them.
         venv: Virtual environment that is active in the profile.
+        in_container: Whether to inherit the environment of this process instead of starting a login shell, whose
+            profile would replace the PATH of the image.
         hidden: Texts to mask in a line that is split because it is longer than LONGEST_LINE.
         sink: Called in a thread with the rank at the start of a line, and the rest of the line.
         alive: Called for output that is a sign of life, including incomplete lines.
@@ -54,6 +56,7 @@ class Command:
         variables: Mapping[str, str],
         secrets: Mapping[str, str],
         venv: str | None,
+        in_container: bool,
         hidden: Sequence[str],
         sink: Callable[[int | None, str], None],
         alive: Callable[[], None],
@@ -61,9 +64,14 @@ class Command:
         # The profile has run before this: its commands may fail, and it may set some of the variables.
         lines = [FAIL_ON_ERROR, *(f"export {name}={quoted(value)}" for name, value in variables.items())]
         script.write_text("\n".join([*lines, f"cd {shlex.quote(str(folder))}", text, ""]))
+        inherited = container() if in_container else login_shell()
         self._process = subprocess.Popen(
-            ["bash", "-l", str(script)],
-            env={**login_shell(), **({"VIRTUAL_ENV": venv} if venv else {}), **secrets},
+            ["bash", *([] if in_container else ["-l"]), str(script)],
+            env={
+                **inherited,
+                **({"VIRTUAL_ENV": venv} if venv else {}),
+                **secrets,
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -167,6 +175,11 @@ def shows_life(block: bytes) -> bool:
 def login_shell() -> dict[str, str]:
     """The initial environment of a login shell; its profile sets the rest."""
     return {"PATH": os.defpath, **{name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}}
+
+
+def container() -> dict[str, str]:
+    """The environment of this process, without the folder of the files of the node program."""
+    return {name: value for name, value in os.environ.items() if name != "ROOT"}
 
 
 def variables(

@@ -18,6 +18,7 @@ from trn_cache.layouts import LAYOUTS
 from trn_cache.renewal import Renewal
 from trn_cache.use import CacheUsage
 from trn_node import files
+from trn_node.imds import Imds
 
 from .launch import Launch
 
@@ -39,8 +40,8 @@ free."""
 class CompileCaches:
     """The compile caches of an attempt. A job that cannot use one, for example without S3, continues with a warning."""
 
-    def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
-        self._launch, self._say = launch, say
+    def __init__(self, launch: Launch, say: Callable[[str], None], imds: Imds) -> None:
+        self._launch, self._say, self._imds = launch, say, imds
         self._settings: Mapping[str, Any] = launch.compile_cache or {}
         self._caches: list[tuple[Cache, CacheUsage]] = []
         self._renewals: list[tuple[Cache, Renewal]] = []
@@ -144,7 +145,7 @@ class CompileCaches:
     def _fill(self, stack: str, place: Place, is_cancelled: Callable[[], bool]) -> Mapping[str, str]:
         settings, launch = self._settings, self._launch
         folder = Path(settings["folder"]) / place.path
-        s3 = Entries(retries=RETRIES)
+        s3 = Entries(self._imds, retries=RETRIES)
         cache = Cache(s3, settings["url"], place, folder, LAYOUTS[stack], urgent=not launch.rank, say=self._say)
         cache.prepare()
         cache.fill(is_cancelled)

@@ -69,6 +69,7 @@ class Launch(NamedTuple):
         compile_cache: `url`, `folder` on this node, `stack`, `venv`, `instance_type`, `lnc` and `read_only`; None
             without a compile cache.
         venv: Virtual environment of the job's stack, or of the node; None without one.
+        in_container: Whether the node is a container: the command inherits its environment, without a login shell.
         timing: Times in seconds.
     """
 
@@ -86,6 +87,7 @@ class Launch(NamedTuple):
     metrics_file: str = ""
     compile_cache: dict[str, Any] | None = None
     venv: str | None = None
+    in_container: bool = False
     timing: Timing = Timing()
 
     @property

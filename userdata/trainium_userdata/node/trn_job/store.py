@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from trainium_wire.formats import json_value
+from trn_node.imds import Imds
 from trn_node.objects import Objects
 
 CONNECTIONS = 16
@@ -27,6 +28,11 @@ class Store:
 
     def __init__(self, s3: Objects, url: str) -> None:
         self._s3, self._url = s3, url
+
+    @property
+    def imds(self) -> Imds:
+        """The source of the credentials."""
+        return self._s3.imds
 
     def at(self, url: str) -> Store:
         """Another folder in S3."""

@@ -37,8 +37,8 @@ class S3:
     """`clock_offset`: seconds by which S3's clock was ahead at the last response; None before the first."""
 
     def __init__(self, imds: Imds | None = None, *, retries: int | None = None) -> None:
-        self._imds = imds or Imds(retries=retries)
-        self._retries = self._imds.retries if retries is None else retries
+        self.imds = imds or Imds(retries=retries)
+        self._retries = self.imds.retries if retries is None else retries
         self._correction = 0.0
         self.clock_offset: float | None = None
         self.requests = 0
@@ -72,7 +72,7 @@ class S3:
         def send_signed() -> web.Response:
             address = _address(url) + (f"?{query}" if query else "")
             now = time.time()
-            signed = signed_headers("s3", method, address, headers, known, self._imds, now + self._correction)
+            signed = signed_headers("s3", method, address, headers, known, self.imds, now + self._correction)
             if not isinstance(body, bytes):
                 body.seek(0)
             response = web.send(method, address, signed, body if method in ("PUT", "POST") else None, into)

@@ -57,9 +57,10 @@ def print_address() -> int:
 def run(options: argparse.Namespace) -> int:
     """Run a command about a job."""
     from trn_job.__main__ import RETRIES
+    from trn_job.scheduled_attempts import OverError
     from trn_node.objects import Objects
 
-    from .attempts import Attempts, OverError, parse_nodes
+    from .attempts import Attempts, parse_nodes
 
     try:
         attempts = Attempts(options.job, Objects(retries=RETRIES))

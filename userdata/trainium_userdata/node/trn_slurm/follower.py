@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from trainium_wire.formats import time_text
 from trainium_wire.job import NODE_LOST, STOPPED, Outcome
+from trn_job.scheduled_attempts import task_exit_code
 
 from . import slurm
-from .attempts import Attempts, task_exit_code
+from .attempts import Attempts
 
 Work = TypeVar("Work")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
 
-from trainium_core.engines.sagemaker.jobs.images import training_image
+from trainium_core.jobs.images import training_image
 from trainium_core.jobs.request import JobRequest
 from trainium_core.naming import CHECKPOINT_PREFIX, OUTPUT_PREFIX, SOURCE_PREFIX, job_id_prefix, training_job_name_part
 from trainium_core.plan import Plan

@@ -51,7 +51,7 @@ def training_image(region: str) -> str:
                     key="region",
                     got=region,
                     allowed=f"a region with AWS's training images: {', '.join(known['accounts'])}",
-                    fix="choose one of these, or set trn:sagemaker_image to an image of your account",
+                    fix="choose one of these, or name an image of your account in trn:sagemaker_image or trn:eks_image",
                 )
             ]
         )
