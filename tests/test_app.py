@@ -98,7 +98,12 @@ def test_setting_stacks_selects_the_stacks(run_app: Any) -> None:
 
 def test_app_of_trn_init_creates_the_stacks_of_this_app(run_app: Any, tmp_path: Path) -> None:
     run("init", str(tmp_path / "pilot"), "--yes")
-    context = GOOD | {"trn:stacks": list(CONSTRUCT_IDS), "trn:ends": "5d", "trn:tags": {"team": "ml"}}
+    context = GOOD | {
+        "trn:stacks": list(CONSTRUCT_IDS),
+        "trn:eks_cluster": "prod",
+        "trn:ends": "5d",
+        "trn:tags": {"team": "ml"},
+    }
     made = run_app(context)
     assert {f"{name}.template.json" for name in CONSTRUCT_IDS.values()} == set(made)
     assert run_app(context, tmp_path / "pilot" / "app.py") == made

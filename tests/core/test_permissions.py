@@ -194,7 +194,7 @@ def test_custom_image_parameter_is_readable(role: str) -> None:
 
 
 def documents(role: str, *, qualifier: str = "hnb659fds", **settings: Any) -> list[Any]:
-    plan = from_settings(**{"stacks": ",".join(CONSTRUCT_IDS), **settings})
+    plan = from_settings(**{"stacks": ",".join(CONSTRUCT_IDS), "eks_cluster": "prod", **settings})
     return [dict(each) for each in policies(role, role_scope(plan, account="123456789012", qualifier=qualifier))]
 
 

@@ -74,7 +74,7 @@ def naming_files(key: str) -> list[str]:
     return [str(file) for file in shared if any(word.search(name) for name in names_in((ROOT / file).read_text()))]
 
 
-@pytest.mark.parametrize(("key", "most"), [("pcs", 14), ("sagemaker", 12)])
+@pytest.mark.parametrize(("key", "most"), [("pcs", 14), ("sagemaker", 12), ("eks", 10)])
 def test_few_shared_files_name_an_engine(key: str, most: int) -> None:
     """Registries, the plan, and names that nodes share. Shared code asks an `Engine` for the rest."""
     assert len(naming_files(key)) <= most, naming_files(key)

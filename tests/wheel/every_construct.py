@@ -75,6 +75,8 @@ def planned(app: App, settings: trn.Plan) -> None:
     trn.TrainiumCluster(trn.PlanStack(Stage(app, "A"), "TrnClusterStack", plan=settings), "Cluster", plan=settings)
     trn.PlannedTraining(trn.PlanStack(Stage(app, "B"), "SageMakerTrainingStack", plan=settings), "T", plan=settings)
     trn.PcsCluster(trn.PlanStack(Stage(app, "C"), "PcsStack", plan=settings), "Slurm", plan=settings)
+    on_eks = settings.but(stacks=("eks",), eks_cluster="prod")
+    trn.EksJobs(trn.PlanStack(Stage(app, "D"), "EksJobsStack", plan=on_eks), "Jobs", plan=on_eks)
 
 
 def every_construct(app: App) -> None:

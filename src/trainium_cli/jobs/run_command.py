@@ -39,7 +39,7 @@ _SECTIONS = {
     ),
     "Measurements": ("observe", "profile", "profile_device"),
     "Where it runs": ("on", "cluster", "region", "stack", "overrides", "cdk_json"),
-    "Slurm and SageMaker": ("queue", "priority"),
+    "Slurm, SageMaker and EKS": ("queue", "priority"),
     "SageMaker only": ("training_plan", "spot_wait_minutes", "warm_pool_minutes", "upload"),
 }
 
@@ -74,7 +74,7 @@ _SECTIONS = {
 @click.option(
     "--queue",
     metavar="NAME",
-    help="Queue of the job. Default: the first of trn:pcs_queues, or the queue of the SageMaker stack.",
+    help="Queue of the job. Default: the first of trn:pcs_queues, the queue of the SageMaker stack, or on EKS none.",
 )
 @click.option("--priority", metavar="NUMBER", help="In a queue, jobs with a higher priority start first. Default: 0.")
 @click.option("--resume", metavar="JOB", help="Continue from the last checkpoint of an earlier job.")
@@ -104,9 +104,12 @@ _SECTIONS = {
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Show what each node would execute, the batch script for Slurm or the request to SageMaker; start nothing.",
+    help="Show what each node would execute, the batch script for Slurm, the request to SageMaker or the Kubernetes "
+    "objects for EKS; start nothing.",
 )
-@click.option("--upload", is_flag=True, help="SageMaker, with --dry-run: upload the source, which the request uses.")
+@click.option(
+    "--upload", is_flag=True, help="SageMaker and EKS, with --dry-run: upload the source, which the request uses."
+)
 @click.option("--detach", is_flag=True, help="Do not follow the job.")
 @click.option(
     "--yes", is_flag=True, help="Do not ask for confirmation before waking the cluster or starting billed jobs."
@@ -140,7 +143,7 @@ def run(
 
     --on sagemaker submits a SageMaker training job to a queue of AWS Batch, after confirmation because it is billed
     from its start. --on slurm submits the job on the login node of PcsStack. Jobs wait in the queue until instances or
-    nodes are available.
+    nodes are available. --on eks submits a JobSet to an existing EKS cluster, with your kubectl.
 
     A cluster without Slurm runs one job at a time. The job keeps running when this command ends, also after Ctrl-C.
     Unless trn:node_recovery is off, a lost node is replaced, and the job continues from its last checkpoint, at most

@@ -18,8 +18,8 @@ from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 from trainium_wire.job import Job
 
-_SAGEMAKER_ONLY = "remove it, or add --on sagemaker"
-SAGEMAKER_ONLY = {"training_plan": _SAGEMAKER_ONLY, "spot_wait_minutes": _SAGEMAKER_ONLY, "input_mode": _SAGEMAKER_ONLY}
+_REMOVE = "remove it, or add --on sagemaker"
+TRAINING_JOBS_ONLY = {"training_plan": _REMOVE, "spot_wait_minutes": _REMOVE, "input_mode": _REMOVE}
 
 _NOTHING_TO_RESUME = "none: no recent job of the cluster can be resumed"
 _PROFILE_NOTE = (

@@ -1,4 +1,4 @@
-"""AWS Deep Learning Containers for training on Trainium, by region, from data/sagemaker_images.toml."""
+"""AWS Deep Learning Containers for training on Trainium, by region, from data/training_images.toml."""
 
 import re
 import tomllib
@@ -60,4 +60,4 @@ def training_image(region: str) -> str:
 
 @cache
 def _images() -> Mapping[str, Any]:
-    return tomllib.loads((DATA / "sagemaker_images.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((DATA / "training_images.toml").read_text(encoding="utf-8"))

@@ -77,14 +77,14 @@ class JobRequest:
     queue: str | None = setting(
         "queue",
         Pattern(r"[A-Za-z0-9_-]{1,128}", "the name of a queue"),
-        meaning="Queue of Slurm, or of AWS Batch for SageMaker, in which the job waits. Slurm and SageMaker only.",
+        meaning="Queue of Slurm, AWS Batch (SageMaker) or Kueue (EKS) in which the job waits. Not on a cluster.",
         default=None,
-        default_text="the first of trn:pcs_queues, or the queue of the SageMaker stack",
+        default_text="the first of trn:pcs_queues, the queue of the SageMaker stack, or on EKS none",
     )
     priority: int = setting(
         "priority",
         WholeNumber(0, 100_000),
-        meaning="In a queue, jobs with a higher priority start first. Slurm and SageMaker only.",
+        meaning="In a queue, jobs with a higher priority start first. Not on a cluster.",
         default=0,
     )
     setup: str | None = setting(

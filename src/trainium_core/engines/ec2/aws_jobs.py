@@ -8,7 +8,7 @@ from typing import Any
 from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import Total, estimate
 from trainium_core.jobs.aws_job_store import CurrentJob
-from trainium_core.jobs.aws_stored_jobs import SAGEMAKER_ONLY, PreparedStoredJob, StoredJobs
+from trainium_core.jobs.aws_stored_jobs import TRAINING_JOBS_ONLY, PreparedStoredJob, StoredJobs
 from trainium_core.jobs.engine import NoStackError, NotStartedError
 from trainium_core.jobs.job import new_job
 from trainium_core.jobs.node_script import node_script
@@ -26,7 +26,7 @@ class ClusterJobs(StoredJobs):
 
     key = "cluster"
     instead: Mapping[str, str] = {
-        **SAGEMAKER_ONLY,
+        **TRAINING_JOBS_ONLY,
         "warm_pool_minutes": "remove it: the nodes stay until `trn sleep`",
         "upload": "remove it: a cluster's job is uploaded when it starts",
         "queue": _SLURM_ONLY,

@@ -22,7 +22,7 @@ from trainium_core.engines.eks.kubectl import Kubectl
 from trainium_core.engines.eks.set_states import SetState, set_end, set_states
 from trainium_core.engines.eks.yaml import yaml_documents
 from trainium_core.jobs.aws_job_store import JobStore
-from trainium_core.jobs.aws_stored_jobs import SAGEMAKER_ONLY, PreparedStoredJob, StoredJobs
+from trainium_core.jobs.aws_stored_jobs import TRAINING_JOBS_ONLY, PreparedStoredJob, StoredJobs
 from trainium_core.jobs.engine import NoStackError, NotStartedError
 from trainium_core.jobs.images import training_image
 from trainium_core.jobs.job import new_job
@@ -50,12 +50,12 @@ _NEW_SECONDS = 300
 _KINDS = "jobsets.jobset.x-k8s.io,pods"
 
 
-class EksJobs(StoredJobs):
+class KubernetesJobs(StoredJobs):
     """The jobs of a plan's EksJobsStack. Implements trainium_core.jobs.engine.JobEngine."""
 
     key = "eks"
     instead: Mapping[str, str] = {
-        **SAGEMAKER_ONLY,
+        **TRAINING_JOBS_ONLY,
         "warm_pool_minutes": "remove it: the node group of the EKS cluster sets how many nodes run",
         "framework": "remove it: the container image determines the framework",
         "wake": "remove it: the node group of the EKS cluster sets how many nodes run",
@@ -179,7 +179,7 @@ def _is_silent(state: JobState) -> bool:
 class PreparedEksJob(PreparedStoredJob):
     """Implements trainium_core.jobs.engine.PreparedJob. Call `check` before `submit`."""
 
-    jobs: EksJobs
+    jobs: KubernetesJobs
     pods: PodSettings
 
     @property

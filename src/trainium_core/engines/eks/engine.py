@@ -57,9 +57,9 @@ class Eks(Engine):
         return {}
 
     def jobs(self, plan: Plan, stack: str, clients: Clients) -> JobEngine:
-        from trainium_core.engines.eks.aws_jobs import EksJobs
+        from trainium_core.engines.eks.aws_jobs import KubernetesJobs
 
-        return EksJobs(plan, stack, clients)
+        return KubernetesJobs(plan, stack, clients)
 
 
 EKS = Eks()

@@ -22,7 +22,7 @@ from trainium_core.engines.pcs.slurm_queue import (
     submit_command,
 )
 from trainium_core.engines.pcs.slurm_settings import queues, with_node_image
-from trainium_core.jobs.aws_stored_jobs import SAGEMAKER_ONLY, PreparedStoredJob, StoredJobs
+from trainium_core.jobs.aws_stored_jobs import TRAINING_JOBS_ONLY, PreparedStoredJob, StoredJobs
 from trainium_core.jobs.engine import StartUnknownError
 from trainium_core.jobs.job import new_job
 from trainium_core.jobs.problems import JobError, JobProblem
@@ -49,7 +49,7 @@ class SlurmJobs(StoredJobs):
 
     key = "pcs"
     instead: Mapping[str, str] = {
-        **SAGEMAKER_ONLY,
+        **TRAINING_JOBS_ONLY,
         "warm_pool_minutes": "remove it: trn:pcs_idle_minutes sets how long idle nodes stay",
         "upload": "remove it: a Slurm job is uploaded when it is submitted",
         "wake": "remove it: Slurm starts nodes for a job",

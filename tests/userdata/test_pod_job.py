@@ -1,0 +1,104 @@
+"""A job of `trn run` in the pods of a JobSet: the rendered environment, and our program in two processes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.userdata.aws_stand_in import AwsStandIn
+from tests.userdata.plans import plan_for
+from tests.userdata.pods import Pods
+from trainium_wire.job import RESTART_CODE
+
+SHOWS = """import os
+print(*(os.environ[name] for name in ('TRN_NODES', 'TRN_NODE_RANK', 'HEAD_NODE', 'TRN_ATTEMPT', 'AWS_REGION')))
+print('ROOT' in os.environ, 'PYTHONPATH' in os.environ)
+"""
+FAILS_ONCE = """import os, pathlib, sys
+folder = pathlib.Path(os.environ["TRN_CHECKPOINT_DIR"])
+before = os.environ.get("TRN_RESUME_FROM")
+print("resumed", before and pathlib.Path(before, "state").read_text(), flush=True)
+if not before:
+    new = folder / ".step-1"
+    new.mkdir()
+    (new / "state").write_text("one")
+    new.rename(folder / "step-1")
+    sys.exit(9)
+"""
+
+
+@pytest.fixture
+def pods(tmp_path: Path, aws: AwsStandIn) -> Iterator[Pods]:
+    made = Pods(tmp_path / "pods", plan_for("trn1.32xlarge", nodes=2, stacks=("eks",), eks_cluster="prod"), aws)
+    yield made
+    made.close()
+
+
+def test_job_succeeds_in_both_pods(pods: Pods) -> None:
+    pods.submit({"train.py": SHOWS})
+    pods.start()
+    assert pods.wait() == [0, 0], pods.output(0)
+    assert [f"2 {rank} 127.0.0.2 1 us-west-2\nFalse False" in pods.log(rank=rank) for rank in (0, 1)] == [True, True]
+    assert (pods.content("end.json")["result"], pods.content("end.json")["attempts"]) == ("succeeded", 1)
+    assert [one["instance_id"] for one in pods.content("attempts/1/start.json")["nodes"]] == [
+        "ip-10-0-0-0",
+        "ip-10-0-0-1",
+    ]
+
+
+def test_retried_job_continues_from_its_checkpoint(pods: Pods) -> None:
+    pods.submit({"train.py": FAILS_ONCE}, retries=1, retry_on_exit_codes=[9])
+    pods.start()
+    assert pods.wait() == [RESTART_CODE, 0], pods.output(0)
+    assert not pods.content("end.json")
+    pods.start()
+    assert pods.wait() == [0, 0], pods.output(0, 1)
+    assert "resumed one" in pods.log(attempt=2)
+    assert (pods.content("end.json")["result"], pods.content("end.json")["attempts"]) == ("succeeded", 2)
+
+
+def test_broken_script_fails_the_set_at_once(pods: Pods) -> None:
+    pods.submit({"train.py": "import sys; sys.exit(3)"}, retries=2)
+    pods.start()
+    assert pods.wait() == [1, 0], pods.output(0)
+    assert pods.content("end.json")["exit_code"] == 3
+
+
+@pytest.mark.parametrize("present", [0, 1])
+def test_wait_for_a_missing_pod_is_bounded_and_names_its_index(pods: Pods, present: int) -> None:
+    pods.wait_seconds = 3
+    pods.submit({"train.py": SHOWS}, retries=2)
+    pods.start(present)
+    assert pods.wait() == [1]
+    assert f"the pods with index {1 - present} of 2 were missing" in pods.content("end.json")["reason"]
+    assert not pods.content("attempts/1/start.json")
+
+
+def test_job_stopped_before_all_pods_run_ends_the_pod(pods: Pods) -> None:
+    pods.submit({"train.py": SHOWS})
+    pods.put("stop.json", {"reason": "trn stop"})
+    pods.start(0)
+    assert pods.wait() == [1]
+    assert pods.content("end.json")["result"] == "stopped"
+
+
+def test_yaml_that_is_applied_twice_begins_no_second_attempt(pods: Pods) -> None:
+    pods.submit({"train.py": SHOWS})
+    pods.put("attempts/1/start.json", {"attempt": 1, "membership": "another", "nodes": []})
+    pods.start(0)
+    assert pods.wait() == [1]
+    assert "it was submitted twice to JobSet" in pods.output(0)
+    assert not pods.content("attempts/2/start.json")
+
+
+def test_pod_without_an_identity_names_the_association(pods: Pods, monkeypatch: pytest.MonkeyPatch) -> None:
+    pods.submit({"train.py": SHOWS})
+    environment = pods.environment
+
+    def without(index: int) -> dict[str, str]:
+        return {key: value for key, value in environment(index).items() if "CONTAINER" not in key}
+
+    monkeypatch.setattr(pods, "environment", without)
+    pods.start(0)
+    assert pods.wait() == [1]
+    assert "needs an EKS Pod Identity association" in pods.output(0)
