@@ -12,6 +12,7 @@ from botocore.validate import ParamValidator
 
 _MODELS = botocore.session.get_session()
 _ADDED_BY_THE_CLI = {"s3", "sso", "configure"}
+_ADDED_OPERATIONS = {("eks", "update-kubeconfig")}
 _GLOBAL_OPTIONS = {"--region", "--output", "--query", "--profile"}
 _REQUEST_FILE = "--cli-input-json"
 
@@ -19,7 +20,7 @@ _REQUEST_FILE = "--cli-input-json"
 def command_error(command: str) -> str:
     """Why the AWS CLI would refuse the operation, an option or the form of a value; empty if it would not."""
     _, service, operation, *words = shlex.split(command)
-    if service in _ADDED_BY_THE_CLI:
+    if service in _ADDED_BY_THE_CLI or (service, operation) in _ADDED_OPERATIONS:
         return ""
     if service not in _MODELS.get_available_services():
         return f"{service} is not a service"

@@ -89,7 +89,7 @@ def test_options_of_one_engine_are_the_last_of_run() -> None:
     shown = run("run", "--help").output
     sections = [line for line in shown.splitlines() if line[:1].strip() and line.endswith(":")]
     assert sections[0] == "What runs:"
-    assert sections[-2:] == ["Slurm and SageMaker:", "SageMaker only:"]
+    assert sections[-2:] == ["Slurm, SageMaker and EKS:", "SageMaker only:"]
 
 
 def test_help_begins_with_at_most_ten_everyday_commands() -> None:
