@@ -97,7 +97,14 @@ class KubernetesJobs(StoredJobs):
             priority=request.priority,
         )
         return PreparedEksJob(
-            plan=self.plan, store=self.store, job=job, package=package, uploads=request.uploads, jobs=self, pods=pods
+            plan=self.plan,
+            store=self.store,
+            clients=self.clients,
+            job=job,
+            package=package,
+            uploads=request.uploads,
+            jobs=self,
+            pods=pods,
         )
 
     def last(self) -> JobState | None:
@@ -212,6 +219,7 @@ class PreparedEksJob(PreparedStoredJob):
         for kind, name in wanted.items():
             if not kubectl.has(kind, name):
                 raise NotStartedError(f"{settings.cluster} has no {kind} {name}: {fixes[kind]}")
+        self.find_submitter()
         return [*self.left_out_notes(), *self.find_checkpoint()]
 
     def rows(self) -> Sequence[tuple[str, str]]:

@@ -14,11 +14,13 @@ def yaml_documents(objects: Iterable[Mapping[str, Any]]) -> str:
     return "---\n".join("\n".join(_lines(each)) + "\n" for each in objects)
 
 
-def _lines(value: Any) -> Iterator[str]:
-    if isinstance(value, dict) and value:
+def _lines(value: object) -> Iterator[str]:
+    if not value:
+        yield _scalar(value)
+    elif isinstance(value, dict):
         for key, item in cast("dict[str, Any]", value).items():
             yield from _entry(f"{_scalar(key)}:", item)
-    elif isinstance(value, list) and value:
+    elif isinstance(value, list):
         for item in cast("list[Any]", value):
             first, *rest = _lines(item)
             yield f"- {first}"
