@@ -9,6 +9,8 @@ from trainium_core.catalog.neuron_software import neuron_packages
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import network_interfaces
 
+LOCAL_DISK_BYTES = 2**30
+
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
@@ -16,6 +18,7 @@ class Hardware:
 
     Attributes:
         neuron_release: The release of the Neuron SDK whose behaviour the programs have.
+        nvme_limit_bytes: How much fits on the local disks, which are in the memory of this machine.
         zero_cores: NeuronCores that answer every computation with zeros.
         wrong_collectives: Whether an all-reduce over the node gives wrong sums.
         efa_traffic: Whether data that the node sends to other nodes over EFA arrives.
@@ -35,6 +38,7 @@ class Hardware:
     nvme_disk_gb: int
     gpus: int
     neuron_release: str
+    nvme_limit_bytes: int = LOCAL_DISK_BYTES
     driver_loads: bool = True
     missing_devices: tuple[int, ...] = ()
     zero_cores: tuple[int, ...] = ()

@@ -37,7 +37,7 @@ Type=oneshot
 ExecStart=/usr/lib/trnlab/power_on.py
 """
 
-# Joins the local disks and mounts them. Only their size is simulated, in memory.
+# Mounts the local disks. They are in memory.
 DISKS_UNIT = """\
 [Unit]
 Description=Mount the local disks
@@ -62,6 +62,7 @@ def write_hardware_layer(folder: Path) -> Path:
     for name in ("modprobe", "modinfo", "rmmod"):
         write_file(folder, f"usr/sbin/{name}", wrapper("kernel_modules", name))
     write_file(folder, "usr/bin/chronyc", wrapper("chronyc"))
+    write_file(folder, "usr/local/bin/df", wrapper("df"))
     write_file(folder, "usr/lib/os-release", OS_RELEASE)
     write_unit(folder, "trnlab-hardware.service", POWER_ON_UNIT, wanted_by="sysinit.target")
     return folder

@@ -11,6 +11,9 @@ DRIVER_VERSION = Path("/usr/share/trnlab/neuron_driver")
 
 MODULE = Path("/sys/module/neuron")
 DEVICES = Path("/sys/devices/virtual/neuron_device")
+LOCAL_DISKS = "trnlab"
+"""The source of the mount of the local disks."""
+
 ECC_COUNTERS = ("mem_ecc_uncorrected", "mem_ecc_repairable_uncorrected", "sram_ecc_uncorrected")
 CORE_COUNTERS = ("hw_hbm_ue_error", "hw_nc_ue_error", "hw_dma_abort_error")
 

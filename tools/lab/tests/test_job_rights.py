@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tools.lab.cluster_jobs import UNIT
+from tools.lab.hardware import LOCAL_DISK_BYTES
 from tools.lab.laboratory import Laboratory
 from tools.lab.node import Node
 from tools.lab.plans import lab_plan
@@ -103,6 +104,14 @@ def test_job_leaves_files_only_on_the_local_disks(node: Node) -> None:
     log = node.execute("cat", "/opt/dlami/nvme/trn-jobs/job-10/log")
     assert {line for line in log.splitlines() if line.startswith("/")} == {*left.split()}
     node.execute("rm", "/scratch/left-here")
+
+
+def test_job_cannot_write_more_than_the_limit_of_the_local_disks(node: Node) -> None:
+    fill = "error=$(head -c 2G /dev/zero 2>&1 >$HOME/full); size=$(stat -c %s $HOME/full); rm $HOME/full"
+    run_attempt(node, 11, f"{fill}; echo $error; echo $size")
+    log = node.execute("cat", "/opt/dlami/nvme/trn-jobs/job-11/log")
+    assert "No space left on device" in log
+    assert int(log.split()[-1]) <= LOCAL_DISK_BYTES
 
 
 def test_only_lost_results_outlive_an_attempt(node: Node) -> None:

@@ -30,6 +30,7 @@ from tools.lab.cluster_jobs import (
     ClusterJobs,
 )
 from tools.lab.deployment import replace_instance, tag_value
+from tools.lab.hardware import LOCAL_DISK_BYTES
 from tools.lab.network import cable
 from tools.lab.node import Node
 from tools.lab.proxy import WRITING_DENIED
@@ -227,7 +228,7 @@ def fill_disk(node: Node) -> None:
 
 
 def empty_disk(node: Node) -> None:
-    node.execute("mount", "-o", "remount,size=90%", disk_of_the_job(node))
+    node.execute("mount", "-o", f"remount,size={LOCAL_DISK_BYTES}", disk_of_the_job(node))
 
 
 def test_training_over_all_nodes_succeeds(cluster: ClusterJobs, undisturbed_job: str) -> None:
