@@ -202,6 +202,7 @@ def plan_fleet(
         tags=plan.tags,
         jobs=plan.jobs,
         catalog=plan.catalog,
+        prices=plan.prices,
         plan_settings=recorded_settings(plan, "cluster"),
     )
 

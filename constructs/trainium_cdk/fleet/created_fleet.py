@@ -14,6 +14,7 @@ from constructs import Construct
 
 from trainium_cdk.checks import refuse
 from trainium_cdk.fleet.controller import Controller
+from trainium_cdk.fleet.dashboard import FleetDashboard
 from trainium_cdk.fleet.fleet_base import FAILED_NODES, FleetBase
 from trainium_cdk.fleet.fleet_interface import MetricOptions
 from trainium_cdk.fleet.fleet_props import FleetProps
@@ -37,6 +38,7 @@ class CreatedFleet(FleetBase):
 
     cache: ICompileCache
     controller: Controller
+    dashboard: FleetDashboard | None
     pilot: Pilot | None
     readiness: FleetReadiness
     records: NodeRecords
@@ -96,6 +98,12 @@ class CreatedFleet(FleetBase):
                 metric_name=FAILED_NODES,
             )
         return super().metric_failed_nodes(**options)
+
+    def _metric_of_nodes(self, name: str, statistic: str, options: MetricOptions) -> cloudwatch.Metric:
+        if self._props.metrics == "none":
+            allowed, fix = "a fleet with metrics in CloudWatch", "pass cloudwatch_metrics='cluster' to the fleet"
+            raise refuse(self, "cloudwatch_metrics", "none", allowed=allowed, fix=fix)
+        return super()._metric_of_nodes(name, statistic, options)
 
     def attach_to_application_target_group(
         self, target_group: elbv2.IApplicationTargetGroup

@@ -17,7 +17,15 @@ from trainium_cdk.checks import refuse
 from trainium_cdk.fleet.fleet_grants import grant_operate, grant_run_jobs
 from trainium_cdk.fleet.fleet_interface import MetricOptions
 from trainium_runtime.naming import CLUSTER_TAG, NODE_STATE_TAG
-from trainium_runtime.node_metrics import METRICS_NAMESPACE
+from trainium_runtime.node_metrics import (
+    CORE_UTILIZATION,
+    EXECUTION_ERRORS,
+    JOB_CORE_UTILIZATION,
+    MEMORY_UTILIZATION,
+    METRICS_NAMESPACE,
+    SILENT_NODES,
+    UNCORRECTED_MEMORY_ERRORS,
+)
 
 _T = TypeVar("_T")
 
@@ -145,9 +153,57 @@ class FleetBase(Resource):
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
         """
-        options.setdefault("statistic", "Sum")
-        namespace = f"{METRICS_NAMESPACE}/{self.cluster_name}"
-        return cloudwatch.Metric(namespace=namespace, metric_name=FAILED_NODES, **options)
+        return self._metric(FAILED_NODES, "Sum", options)
+
+    def metric_core_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Mean utilization of all NeuronCores or GPUs of the cluster, in percent.
+
+        Args:
+            options: Arguments of cloudwatch.Metric, such as `period`. Default: the average over five minutes.
+        """
+        return self._metric_of_nodes(CORE_UTILIZATION, "Average", options)
+
+    def metric_memory_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Used part of the device memory of the cluster, in percent.
+
+        Args:
+            options: Arguments of cloudwatch.Metric, such as `period`. Default: the average over five minutes.
+        """
+        return self._metric_of_nodes(MEMORY_UTILIZATION, "Average", options)
+
+    def metric_execution_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """How many executions on the devices did not complete.
+
+        Args:
+            options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
+        """
+        return self._metric_of_nodes(EXECUTION_ERRORS, "Sum", options)
+
+    def metric_uncorrected_memory_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """How many uncorrected memory errors the devices counted.
+
+        Args:
+            options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
+        """
+        return self._metric_of_nodes(UNCORRECTED_MEMORY_ERRORS, "Sum", options)
+
+    def metric_job_core_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Mean utilization of the NeuronCores or GPUs of the nodes that a job holds, in percent.
+
+        Without a job there is no data.
+
+        Args:
+            options: Arguments of cloudwatch.Metric, such as `period`. Default: the average over five minutes.
+        """
+        return self._metric_of_nodes(JOB_CORE_UTILIZATION, "Average", options)
+
+    def metric_silent_nodes(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """How many verified nodes have no sample in five minutes.
+
+        Args:
+            options: Arguments of cloudwatch.Metric, such as `period`. Default: the maximum over five minutes.
+        """
+        return self._metric_of_nodes(SILENT_NODES, "Maximum", options)
 
     def metric_controller_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Errors of the function that replaces failed nodes. Lambda retries a failed invocation twice; each failure
@@ -198,6 +254,15 @@ class FleetBase(Resource):
             rule_target: Any = target
             rule.add_target(rule_target)
         return rule
+
+    def _metric_of_nodes(self, name: str, statistic: str, options: MetricOptions) -> cloudwatch.Metric:
+        """A metric that the controller prints."""
+        return self._metric(name, statistic, options)
+
+    def _metric(self, name: str, statistic: str, options: MetricOptions) -> cloudwatch.Metric:
+        options.setdefault("statistic", statistic)
+        namespace = f"{METRICS_NAMESPACE}/{self.cluster_name}"
+        return cloudwatch.Metric(namespace=namespace, metric_name=name, **options)
 
     def _sleep_function(self) -> str | None:
         """Name of the function that sets the stack's parameter `Asleep`; None if the stack has no such parameter."""

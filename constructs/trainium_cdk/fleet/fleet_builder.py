@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from aws_cdk import Annotations, Stack
+from aws_cdk import Annotations, Stack, Token
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -13,6 +13,7 @@ from trainium_cdk.fleet.capacity import warn_if_reservation_is_shared
 from trainium_cdk.fleet.cluster_names import claim_cluster, tag_all
 from trainium_cdk.fleet.controller import Controller
 from trainium_cdk.fleet.created_fleet import CreatedFleet
+from trainium_cdk.fleet.dashboard import FleetDashboard
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
 from trainium_cdk.fleet.group_checks import GroupChecks
@@ -33,6 +34,7 @@ from trainium_cdk.pilot.sleep_switch import recorded_sleep_function
 from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
 from trainium_cdk.storage.compile_cache import allow_cache, allow_cache_key, cache_url
+from trainium_core.engines.ec2.costs import node_price
 from trainium_core.facts import facts
 from trainium_core.plan.deployed_plan import recorded_type
 from trainium_userdata.locations import NodeLocations
@@ -94,6 +96,7 @@ class Fleet(CreatedFleet):
         self._records_bucket = self.records.bucket
         self._sleep_function_name = props.sleep.function_name if props.sleep else None
         self._pilot_topic_arn = self.pilot.topic.topic_arn if self.pilot else None
+        self.dashboard = None if props.metrics == "none" else self._dashboard(props)
         self.readiness = FleetReadiness(
             self,
             "FleetReadiness",
@@ -103,6 +106,18 @@ class Fleet(CreatedFleet):
             launch_template_version=self.version.version,
             subnet_id=props.subnet.subnet_id,
             timeout_minutes=props.timeout_minutes,
+        )
+
+    def _dashboard(self, props: FleetProps) -> FleetDashboard:
+        region = Stack.of(self).region
+        fleet: Any = self  # jsii checks the interfaces of a class that Python declares at runtime
+        return FleetDashboard(
+            self,
+            "Monitoring",
+            fleet=fleet,
+            by_node=props.metrics == "nodes",
+            node_price=None if Token.is_unresolved(region) else node_price(props.plan_values(region)),
+            topic=self.pilot.notices if self.pilot else None,
         )
 
     def _stack_record(self) -> StackRecord:

@@ -90,6 +90,56 @@ class INeuronFleet(IResource, iam.IGrantable, ec2.IConnectable, Protocol):
         """
         ...
 
+    def metric_core_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Mean utilization of all NeuronCores or GPUs of the cluster, in percent.
+
+        Args:
+            options: Arguments of cloudwatch.Metric. Default: the average over five minutes.
+        """
+        ...
+
+    def metric_memory_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Used part of the device memory of the cluster, in percent.
+
+        Args:
+            options: Arguments of cloudwatch.Metric. Default: the average over five minutes.
+        """
+        ...
+
+    def metric_execution_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """How many executions on the devices did not complete.
+
+        Args:
+            options: Arguments of cloudwatch.Metric. Default: the sum over five minutes.
+        """
+        ...
+
+    def metric_uncorrected_memory_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """How many uncorrected memory errors the devices counted.
+
+        Args:
+            options: Arguments of cloudwatch.Metric. Default: the sum over five minutes.
+        """
+        ...
+
+    def metric_job_core_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Mean utilization of the NeuronCores or GPUs of the nodes that a job holds, in percent.
+
+        Without a job there is no data.
+
+        Args:
+            options: Arguments of cloudwatch.Metric. Default: the average over five minutes.
+        """
+        ...
+
+    def metric_silent_nodes(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """How many verified nodes have no sample in five minutes.
+
+        Args:
+            options: Arguments of cloudwatch.Metric. Default: the maximum over five minutes.
+        """
+        ...
+
     def metric_controller_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """How many invocations of the controller failed.
 

@@ -23,6 +23,7 @@ from trainium_core.plan.settings.jobs import JobAccess
 from trainium_core.plan.settings.node import CloudWatchMetrics
 from trainium_core.plan.settings_by_key import SETTINGS, constructor_arguments
 from trainium_core.plan.values import PlanValues
+from trainium_core.prices.price import Price, PricedItem, PriceTable
 from trainium_core.setting_schema.forms import as_written
 
 _LONGEST = 64
@@ -72,6 +73,7 @@ class FleetProps:
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     jobs: JobAccess = field(default_factory=JobAccess)
     catalog: Catalog | None = None
+    prices: PriceTable = field(default_factory=dict[PricedItem, Price])
     plan_settings: Mapping[str, Any] | None = None
 
     @property
@@ -102,7 +104,7 @@ class FleetProps:
         }
         if self.catalog is not None:
             values["catalog"] = self.catalog
-        return PlanValues(**constructor_arguments(values))
+        return PlanValues(**constructor_arguments({**values, "prices": self.prices}))
 
     @property
     def replacing(self) -> Mapping[str, str]:

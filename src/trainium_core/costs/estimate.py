@@ -15,7 +15,7 @@ from trainium_core.prices.quotes import Quotes, quotes
 PILOT_HOURS = 8
 """Default length of a pilot: a working day."""
 
-_BY_THE_MONTH = ("GB-month", "GiBps-mo", "alarm-month", "metric-month")
+_BY_THE_MONTH = ("GB-month", "GiBps-mo", "alarm-month", "metric-month", "dashboard-month")
 _ZERO = Decimal(0)
 _CENT = Decimal("0.01")
 

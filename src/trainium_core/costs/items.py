@@ -92,12 +92,13 @@ def alarms_item(plan: Plan, count: int) -> Iterator[CostItem]:
         yield cost_item(plan, what, "alarm", "AWS::CloudWatch::Alarm", "always", count)
 
 
-def metrics_item(plan: Plan) -> Iterator[CostItem]:
-    """CloudWatch metrics of the cluster and its nodes. CloudWatch bills them for the hours with data."""
+def metrics_items(plan: Plan) -> Iterator[CostItem]:
+    """The dashboard, and the metrics of the cluster and its nodes, which CloudWatch bills for the hours with data."""
     by_node = plan.nodes if plan.cloudwatch_metrics == "nodes" else 0
     if plan.cloudwatch_metrics != "none":
         count = len(NODE_METRICS) * (by_node + 1) + len(CLUSTER_METRICS)
         yield cost_item(plan, f"{count} CloudWatch metrics", "metric", "AWS::Logs::LogGroup", "running", count)
+        yield cost_item(plan, "CloudWatch dashboard", "dashboard", "AWS::CloudWatch::Dashboard", "always")
 
 
 def cost_item(

@@ -1,4 +1,4 @@
-"""EventBridge rules and schedules, SNS topics, CloudWatch alarms, and budgets."""
+"""EventBridge rules and schedules, SNS topics, CloudWatch alarms and dashboards, and budgets."""
 
 from decimal import Decimal
 
@@ -67,6 +67,19 @@ def _alarm_charge(entry: Entry) -> Charge:
 
 
 @Listing(
+    "CloudWatch dashboard",
+    "AWS::CloudWatch::Dashboard",
+    arn_type="cloudwatch:dashboard",
+    permission="cloudwatch:ListDashboards",
+    entries="DashboardEntries[]",
+)
+def _dashboards(entry: Entry, _location: Location) -> Resource:
+    name, arn = entry["DashboardName"], entry["DashboardArn"]
+    charge = Charge(items=(ChargedItem(product="dashboard", quantity=Decimal(1)),))
+    return Resource(name=name, arn=arn, ids=frozenset([name, arn]), charge=charge)
+
+
+@Listing(
     "budget",
     "AWS::Budgets::Budget",
     arn_type="budgets:budget",
@@ -87,4 +100,4 @@ def _budgets(entry: Entry, location: Location) -> Resource:
     )
 
 
-EVENTS_AND_ALARMS = (_rules, _schedules, _topics, _alarms, _budgets)
+EVENTS_AND_ALARMS = (_rules, _schedules, _topics, _alarms, _dashboards, _budgets)
