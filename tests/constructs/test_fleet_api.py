@@ -151,7 +151,7 @@ def test_failed_nodes_in_the_log_are_counted_by_cluster_name() -> None:
     assert references(counted["LogGroupName"]) == {name for name in references(counted) if "Controller" in name}
     assert counted["FilterPattern"] == '{ $.record.state = "failed" }'
     (metric,) = counted["MetricTransformations"]
-    alarm = app().properties("AWS::CloudWatch::Alarm")
+    (alarm,) = [each["Properties"] for name, each in app().resources("AWS::CloudWatch::Alarm").items() if "Bad" in name]
     assert (alarm["Namespace"], alarm["MetricName"]) == (metric["MetricNamespace"], metric["MetricName"])
     assert metric["MetricNamespace"] == "TrainiumCdk/web-train"
 

@@ -234,6 +234,11 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "construct_id",
         "such as NodeFailed",
     ),
+    "metric without data": (
+        lambda: a_fleet(cloudwatch_metrics="none").metric_silent_nodes(),
+        "cloudwatch_metrics",
+        "pass cloudwatch_metrics='cluster'",
+    ),
     "outputs twice": (lambda: [a_fleet().add_outputs() for _ in range(2)], "add_outputs", "remove the second call"),
     "target group of IP addresses": (
         lambda: a_fleet().attach_to_network_target_group(target_group(target_type=elbv2.TargetType.IP)),

@@ -84,6 +84,7 @@ class NeuronFleet(Fleet):
         listener.add_targets("Nodes", port=8080, targets=[fleet])
         fleet.metric("GroupInServiceInstances", period=Duration.minutes(1))
         fleet.metric_failed_nodes().create_alarm(stack, "Bad", threshold=1, evaluation_periods=1)
+        fleet.metric_core_utilization(period=Duration.minutes(1))
         fleet.metric_controller_errors().create_alarm(stack, "Errors", threshold=3, evaluation_periods=1)
         fleet.on_node_failed("Page", targets.SnsTopic(topic))
         fleet.add_outputs()
@@ -96,8 +97,8 @@ class NeuronFleet(Fleet):
     `auto_scaling_group`, `launch_template`, `role` and `security_group` are L2 constructs of the CDK. The L1 resources
     are `node.default_child`, the Auto Scaling group, and `launch_template.node.default_child`, whose changes after the
     first deployment apply when all nodes are replaced, for example by a new `node_generation`. `cache`, `version`,
-    `records`, `controller`, `readiness` and `pilot` (None without an end, budget, idle limit or Capacity Block) are
-    constructs of this package.
+    `records`, `controller`, `readiness`, `dashboard` (None without metrics) and `pilot` (None without an end, budget,
+    idle limit or Capacity Block) are constructs of this package.
     """
 
     def __init__(
@@ -186,8 +187,9 @@ class NeuronFleet(Fleet):
             checks: Which failed checks fail a node. Default: NodeChecks.enforce().
             node_generation: A different number replaces all nodes at the next deployment. Default: 1.
             quota_check: Whether the deployment checks the EC2 quota before it launches instances. Default: True.
-            cloudwatch_metrics: Metrics of utilization and errors: of the cluster and of each node (nodes), only of the
-                cluster, or none. Each is billed while nodes run. Default: nodes for up to 16 nodes, else cluster.
+            cloudwatch_metrics: Metrics of utilization and errors, with a dashboard and alarms: of the cluster and of
+                each node (nodes), only of the cluster, or none. Metrics are billed while nodes run. Default: nodes for
+                up to 16 nodes, else cluster.
             end: When the pilot ends. Default: no end.
             budget: Budget of the cluster for a calendar year. Default: no budget.
             idle_limit: Whole minutes, from 30 to 10,080, after which the nodes are terminated if no job and no process
@@ -334,7 +336,7 @@ class NeuronFleet(Fleet):
         `add_outputs()` adds the values to the outputs of the fleet's stack.
 
         Args:
-            cluster_name: Name of the cluster. It is enough for `metric_failed_nodes` and `on_node_failed`.
+            cluster_name: Name of the cluster. It is enough for `on_node_failed` and most metrics.
             auto_scaling_group_name: Name of the nodes' Auto Scaling group, for `auto_scaling_group`, `metric` and
                 `grant_operate`. Default: none.
             role: Role of the nodes, for grants to the fleet. Default: none.

@@ -15,7 +15,6 @@ from trainium_core.plan.values import PlanValues
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, Price, PricedItem
 from trainium_core.prices.quotes import quotes
 
-
 _ALARMS_ON_METRICS = 4
 
 

@@ -89,6 +89,6 @@ class Node:
         Choice(CLOUDWATCH_METRICS),
         default=None,
         default_text=f"nodes for up to {_LARGEST_BY_NODE} nodes, else cluster",
-        meaning="utilization and errors in CloudWatch: of the cluster and of each node (nodes), only of the cluster "
-        "(cluster), or none; each metric is billed while nodes run",
+        meaning="utilization and errors in CloudWatch, with a dashboard and alarms: of the cluster and of each node "
+        "(nodes), only of the cluster (cluster), or none; metrics are billed while nodes run",
     )
