@@ -235,7 +235,7 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "such as NodeFailed",
     ),
     "metric without data": (
-        lambda: a_fleet(cloudwatch_metrics="none").metric_silent_nodes(),
+        lambda: fleet(cloudwatch_metrics="none").metric_silent_nodes(),
         "cloudwatch_metrics",
         "pass cloudwatch_metrics='cluster'",
     ),
