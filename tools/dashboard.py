@@ -76,7 +76,6 @@ def metrics() -> Mapping[tuple[str, str], Series]:
                     for metric in directive["Metrics"]:
                         found[metric["Name"], node][minute].append(line[metric["Name"]])
     found["GroupInServiceInstances", ""] = {minute: [len(NODES)] for minute in range(MINUTES - 5)}
-    found["FailedNodes", ""] = {MINUTES - 12: [1]}
     return found
 
 

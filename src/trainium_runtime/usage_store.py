@@ -4,7 +4,7 @@ Callers pass the client: the Lambda functions and the command line create client
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
@@ -35,35 +35,26 @@ def read_usage(s3: Any, bucket: str, instances: Collection[str], job: LastJob | 
     return cluster_usage(instances, read_reports(s3, bucket, instances), job, now=now)
 
 
-def read_reports(s3: Any, bucket: str, instances: Collection[str]) -> Mapping[str, NodeUsage]:
+def read_reports(
+    s3: Any, bucket: str, instances: Collection[str], *, or_stored_after: datetime | None = None
+) -> Mapping[str, NodeUsage]:
     """The readable usage reports by instance.
 
-    Raises:
-        BotoCoreError: S3 was not reached.
-        ClientError: S3 refused a request.
-    """
-    return _reports(s3, bucket, lambda instance, _: instance in instances)
-
-
-def read_reports_since(s3: Any, bucket: str, time: datetime) -> Mapping[str, NodeUsage]:
-    """The readable usage reports that were stored after a time, by instance, also of instances that are gone.
+    Args:
+        instances: The instances whose reports are read.
+        or_stored_after: Reports that were stored after this time are read too, of any instance.
 
     Raises:
         BotoCoreError: S3 was not reached.
         ClientError: S3 refused a request.
     """
-    return _reports(s3, bucket, lambda _, stored: stored > time)
-
-
-def _reports(s3: Any, bucket: str, is_wanted: Callable[[str, datetime], bool]) -> Mapping[str, NodeUsage]:
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{USAGE_PREFIX}/")
-    listed = [
-        (instance, item)
-        for page in pages
-        for item in page.get("Contents", [])
-        if (instance := key_instance(item["Key"], USAGE_PREFIX))
-    ]
-    keys = {instance: item["Key"] for instance, item in listed if is_wanted(instance, item["LastModified"])}
+    listed = [(key_instance(item["Key"], USAGE_PREFIX), item) for page in pages for item in page.get("Contents", [])]
+    keys = {
+        instance: item["Key"]
+        for instance, item in listed
+        if instance and (instance in instances or (or_stored_after and item["LastModified"] > or_stored_after))
+    }
     with ThreadPoolExecutor(_READERS) as readers:
         reports = readers.map(partial(_node_usage, s3, bucket), keys.values())
         return {instance: usage for instance, usage in zip(keys, reports, strict=True) if usage}

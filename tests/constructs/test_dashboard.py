@@ -3,14 +3,15 @@
 import json
 from itertools import chain
 from typing import Any
+from xml.etree.ElementTree import tostring
 
 import pytest
 from aws_cdk import Duration, Stack
 
 from tests.constructs.plans import RESERVATION
 from tests.constructs.synth import Json, as_text, cluster_template
+from tools.dashboard import NODES, PICTURE, drawn
 from trainium_cdk import NeuronFleet
-from trainium_cdk.fleet.fleet_base import FAILED_NODES
 from trainium_core.facts import facts
 from trainium_runtime.node_metrics import CLUSTER_METRICS, NODE_METRICS
 
@@ -41,7 +42,7 @@ def alarms(**settings: Any) -> dict[str, Json]:
 
 def test_graphs_show_only_metrics_that_exist() -> None:
     shown = {metric[1] for metric in metrics() if metric[0] == NAMESPACE}
-    assert shown == {*NODE_METRICS, *CLUSTER_METRICS, FAILED_NODES}
+    assert shown == {*NODE_METRICS, *CLUSTER_METRICS}
     others = {tuple(metric[:2]) for metric in metrics() if metric[0] != NAMESPACE and isinstance(metric[0], str)}
     assert others == {("AWS/AutoScaling", "GroupInServiceInstances")}
     assert cluster_template().properties("AWS::AutoScaling::AutoScalingGroup")["MetricsCollection"]
@@ -66,6 +67,11 @@ def test_money_is_the_price_of_a_node_unless_it_is_prepaid(settings: dict[str, A
 def test_dashboard_shows_all_alarms_of_the_nodes() -> None:
     (widget,) = [widget for widget in body()["widgets"] if widget["type"] == "alarm"]
     assert len(widget["properties"]["alarms"]) == len(alarms()) == 4
+
+
+def test_picture_in_the_docs_is_drawn_from_the_template() -> None:
+    picture = tostring(drawn(cluster_template(nodes=len(NODES)).resources()), encoding="unicode")
+    assert PICTURE.read_text() == f"{picture}\n", "run python -m tools.dashboard"
 
 
 def test_alarm_is_raised_although_the_last_samples_are_not_printed_yet() -> None:

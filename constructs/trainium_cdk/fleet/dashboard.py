@@ -132,7 +132,6 @@ class FleetDashboard(Construct):
         errors = [
             fleet.metric_execution_errors(label="failed executions"),
             fleet.metric_uncorrected_memory_errors(label="uncorrected memory errors"),
-            fleet.metric_failed_nodes(label="failed nodes"),
         ]
         yield self._graph("Errors in five minutes", errors)
 

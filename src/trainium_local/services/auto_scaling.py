@@ -16,7 +16,7 @@ from typing import Any
 from moto.autoscaling.exceptions import ValidationError
 from moto.autoscaling.models import ASG_NAME_TAG, InstanceState
 from moto.core.exceptions import ServiceException
-from moto.core.responses import ActionResult
+from moto.core.responses import ActionResult, EmptyResult
 
 from trainium_local import clock
 from trainium_local.services.errors import refusal
@@ -152,6 +152,12 @@ def describe_scaling_activities(response: Any) -> ActionResult:
     groups = response.autoscaling_backend.describe_auto_scaling_groups([name] if name else [])
     activities = [a for group in groups for a in _activities(group) if not ids or a["ActivityId"] in ids]
     return ActionResult({"Activities": sorted(activities, key=lambda a: a["StartTime"], reverse=True)})
+
+
+def disable_metrics_collection(response: Any) -> ActionResult:
+    """Auto Scaling DisableMetricsCollection, of all metrics."""
+    response.autoscaling_backend.enable_metrics_collection(response._get_param("AutoScalingGroupName"), [])
+    return EmptyResult()
 
 
 def _launch_where_possible(group: Any, tags: dict[str, str]) -> Any | None:

@@ -15,7 +15,7 @@ from trainium_runtime.naming import IDLE_NOTICE_TAG, NOTIFIED_TAG, SPENT_TAG, ST
 from trainium_runtime.node_store import Group, NodeStore, describe_instances, find_group
 from trainium_runtime.pilot_clock import Memory, SpentBudget, Stopped
 from trainium_runtime.tags import tag_values
-from trainium_runtime.usage_store import read_last_job, read_reports_since, read_usage
+from trainium_runtime.usage_store import read_last_job, read_reports, read_usage
 from trainium_wire.formats import one_line
 from trainium_wire.keys import RECORDS_PREFIX
 from trainium_wire.node_record import StoredRecord
@@ -78,7 +78,7 @@ class Reader:
         return self._with_pilot(snapshot, pilot=pilot, deploying=deploying)
 
     def reports(self, since: datetime) -> tuple[Mapping[str, NodeUsage], Mapping[str, StoredRecord]]:
-        """The usage reports that were stored after a time, and the records of the nodes that should run.
+        """The usage reports and the records of the nodes that should run, and other reports stored after a time.
 
         A node that failed may be gone before its last report is read.
 
@@ -90,7 +90,8 @@ class Reader:
         group = find_group(self._client("autoscaling"), name) if name else None
         staying = {*group.instances} - group.leaving if group else set[str]()
         records = {instance: stored for instance, stored in self._store.records().items() if instance in staying}
-        return read_reports_since(self._client("s3"), self._settings.records_bucket, since), records
+        bucket = self._settings.records_bucket
+        return read_reports(self._client("s3"), bucket, staying, or_stored_after=since), records
 
     def _with_pilot(self, snapshot: Snapshot, *, pilot: bool, deploying: bool) -> Snapshot:
         settings = self._settings.pilot if pilot else None
