@@ -49,7 +49,7 @@ def test_prices_of_the_user_alone_are_no_list_prices() -> None:
 def test_unknown_price_is_a_warning() -> None:
     answer = check(FakePrices(usd={**CHEAP, "gp3-storage": None}))
     assert answer.outcome == "warn"
-    assert "running: at least $43.07, 1 amount unknown;" in answer.found
+    assert "running: at least $43.08, 1 amount unknown;" in answer.found
     assert "trn:prices" in answer.fix
 
 

@@ -291,8 +291,8 @@ def fits(name: str, resource: str) -> bool:
 
 
 def fits_type(name: str, kind: str, resource: str) -> bool:
-    # Placeholders in ARNs of the reference may be empty, such as the account in the ARN of a bucket.
-    pattern = re.sub(r"\\\$\\\{\w+\\\}", "[^ ]*", re.escape(arn_format(name, kind)))
+    # Placeholders in ARNs of the reference may be empty, such as the account in the ARN of a bucket. Some are a `*`.
+    pattern = re.sub(r"\\\$\\\{\w+\\\}|\\\*", "[^ ]*", re.escape(arn_format(name, kind)))
     return re.fullmatch(pattern, resource) is not None
 
 

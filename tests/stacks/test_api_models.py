@@ -96,6 +96,9 @@ def test_create_auto_scaling_group_accepts_the_group(name: str) -> None:
     client = boto3.client("autoscaling", region_name="us-west-2")
     (resource,) = cluster_template(**VARIANTS[name]).resources("AWS::AutoScaling::AutoScalingGroup").values()
     group = filled_in(resource["Properties"])
+    for collected in group.pop("MetricsCollection"):
+        enabled = {**collected, "AutoScalingGroupName": "fleet"}
+        assert model_errors(client.meta.service_model.operation_model("EnableMetricsCollection"), enabled) == []
     sizes = {size: int(group[size]) for size in ("MinSize", "MaxSize", "DesiredCapacity") if size in group}
     subnets = ",".join(group["VPCZoneIdentifier"])
     parameters = {**group, **sizes, "VPCZoneIdentifier": subnets, "AutoScalingGroupName": "fleet"}
