@@ -86,9 +86,10 @@ class FleetDashboard(Construct):
                 breaching=2,
             ),
         )
-        for alarm in self.alarms if topic else ():
+        if topic is not None:
             action: Any = actions.SnsAction(topic)
-            alarm.add_alarm_action(action)
+            for alarm in self.alarms:
+                alarm.add_alarm_action(action)
         self.dashboard = cloudwatch.Dashboard(
             self, "Dashboard", dashboard_name=physical_name(self, "dashboard"), default_interval=Duration.hours(3)
         )
