@@ -99,11 +99,11 @@ class CreatedFleet(FleetBase):
             )
         return super().metric_failed_nodes(**options)
 
-    def _metric_of_nodes(self, name: str, statistic: str, options: MetricOptions) -> cloudwatch.Metric:
+    def _node_metric(self, name: str, statistic: str, options: MetricOptions) -> cloudwatch.Metric:
         if self._props.metrics == "none":
             allowed, fix = "a fleet with metrics in CloudWatch", "pass cloudwatch_metrics='cluster' to the fleet"
             raise refuse(self, "cloudwatch_metrics", "none", allowed=allowed, fix=fix)
-        return super()._metric_of_nodes(name, statistic, options)
+        return super()._node_metric(name, statistic, options)
 
     def attach_to_application_target_group(
         self, target_group: elbv2.IApplicationTargetGroup

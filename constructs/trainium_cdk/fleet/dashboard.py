@@ -93,7 +93,7 @@ class FleetDashboard(Construct):
         self.dashboard = cloudwatch.Dashboard(
             self, "Dashboard", dashboard_name=physical_name(self, "dashboard"), default_interval=Duration.hours(3)
         )
-        widgets = [*self._of_devices(), *self._of_cluster(node_price)]
+        widgets = [*self._device_graphs(), *self._cluster_graphs(node_price)]
         alarms: Any = [*self.alarms]
         self.dashboard.add_widgets(cloudwatch.AlarmStatusWidget(title="Alarms", alarms=alarms, width=24, height=2))
         for first in range(0, len(widgets), 2):
@@ -121,7 +121,7 @@ class FleetDashboard(Construct):
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
 
-    def _of_devices(self) -> Iterator[cloudwatch.IWidget]:
+    def _device_graphs(self) -> Iterator[cloudwatch.IWidget]:
         fleet, minute = self._fleet, Duration.minutes(1)
         job = fleet.metric_job_core_utilization(period=minute, label="nodes that a job holds")
         mean = fleet.metric_core_utilization(period=minute, label="all nodes")
@@ -136,7 +136,7 @@ class FleetDashboard(Construct):
         ]
         yield self._graph("Errors in five minutes", errors)
 
-    def _of_cluster(self, node_price: Price | None) -> Iterator[cloudwatch.IWidget]:
+    def _cluster_graphs(self, node_price: Price | None) -> Iterator[cloudwatch.IWidget]:
         running = self._fleet.metric(_RUNNING, period=_PERIOD, statistic="Maximum", label="running nodes")
         yield self._graph("Nodes", [running, self._fleet.metric_silent_nodes(label="silent nodes")])
         if node_price is not None and node_price.usd is not None:

@@ -161,7 +161,7 @@ class FleetBase(Resource):
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the average over five minutes.
         """
-        return self._metric_of_nodes(CORE_UTILIZATION, "Average", options)
+        return self._node_metric(CORE_UTILIZATION, "Average", options)
 
     def metric_memory_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Used part of the device memory of the cluster, in percent.
@@ -169,7 +169,7 @@ class FleetBase(Resource):
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the average over five minutes.
         """
-        return self._metric_of_nodes(MEMORY_UTILIZATION, "Average", options)
+        return self._node_metric(MEMORY_UTILIZATION, "Average", options)
 
     def metric_execution_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """How many executions on the devices did not complete.
@@ -177,7 +177,7 @@ class FleetBase(Resource):
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
         """
-        return self._metric_of_nodes(EXECUTION_ERRORS, "Sum", options)
+        return self._node_metric(EXECUTION_ERRORS, "Sum", options)
 
     def metric_uncorrected_memory_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """How many uncorrected memory errors the devices counted.
@@ -185,7 +185,7 @@ class FleetBase(Resource):
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
         """
-        return self._metric_of_nodes(UNCORRECTED_MEMORY_ERRORS, "Sum", options)
+        return self._node_metric(UNCORRECTED_MEMORY_ERRORS, "Sum", options)
 
     def metric_job_core_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Mean utilization of the NeuronCores or GPUs of the nodes that a job holds, in percent.
@@ -195,7 +195,7 @@ class FleetBase(Resource):
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the average over five minutes.
         """
-        return self._metric_of_nodes(JOB_CORE_UTILIZATION, "Average", options)
+        return self._node_metric(JOB_CORE_UTILIZATION, "Average", options)
 
     def metric_silent_nodes(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """How many verified nodes have no sample in five minutes.
@@ -203,7 +203,7 @@ class FleetBase(Resource):
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the maximum over five minutes.
         """
-        return self._metric_of_nodes(SILENT_NODES, "Maximum", options)
+        return self._node_metric(SILENT_NODES, "Maximum", options)
 
     def metric_controller_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Errors of the function that replaces failed nodes. Lambda retries a failed invocation twice; each failure
@@ -255,7 +255,7 @@ class FleetBase(Resource):
             rule.add_target(rule_target)
         return rule
 
-    def _metric_of_nodes(self, name: str, statistic: str, options: MetricOptions) -> cloudwatch.Metric:
+    def _node_metric(self, name: str, statistic: str, options: MetricOptions) -> cloudwatch.Metric:
         """A metric that the controller prints."""
         return self._metric(name, statistic, options)
 
