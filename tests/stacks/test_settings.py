@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from aws_cdk import Stack
 
+from stacks.eks_jobs_stack import EksJobsStack
 from stacks.pcs_stack import PcsStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
 from stacks.trn_cluster_stack import TrnClusterStack
@@ -36,6 +37,11 @@ CHANGED: Mapping[str, Any] = {
     "efs": "new",
     "efs_security_group": "sg-0fedcba9876543211",
     "egress": "vpc-endpoints",
+    "eks_cluster": "other",
+    "eks_devices": "claim",
+    "eks_image": "image:1",
+    "eks_namespace": "training",
+    "eks_service_account": "trainer",
     "ends": "9d",
     "ends_action": "destroy",
     "file_systems_at_destroy": "retain",
@@ -131,6 +137,7 @@ KINDS: Mapping[str, tuple[Callable[..., Stack], Mapping[str, Any]]] = {
     "cluster": (TrnClusterStack, {}),
     "pcs": (PcsStack, {"stacks": ("pcs",)}),
     "sagemaker": (SageMakerTrainingStack, {"stacks": ("sagemaker",)}),
+    "eks": (EksJobsStack, {"stacks": ("eks",), "eks_cluster": "prod"}),
 }
 NOT_IN_TEMPLATES = {
     "cluster": set[str](),
@@ -139,6 +146,7 @@ NOT_IN_TEMPLATES = {
     "sagemaker": {
         *("capacity", "instance_type", "logical_neuroncore_config", "root_volume_gib", "sagemaker_max_runtime_hours")
     },
+    "eks": {"eks_devices", "eks_image", "instance_type", "logical_neuroncore_config", "nodes"},
 }
 
 

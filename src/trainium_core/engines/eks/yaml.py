@@ -32,7 +32,7 @@ def _lines(value: object) -> Iterator[str]:
 def _entry(key: str, item: Any) -> Iterator[str]:
     if isinstance(item, dict | list) and item:
         yield key
-        yield from (f"  {line}" for line in _lines(item))
+        yield from (f"  {line}" for line in _lines(cast("object", item)))
     else:
         yield f"{key} {_scalar(cast(object, item))}"
 
