@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,12 @@ from trainium_wire.job import Job
 PROGRAMS = {
     "srun": """declare -A ranks
 while [[ $1 == --* ]]; do shift; done
+pipes="$NODES/input-$$"
 for ((rank = 0; rank < SLURM_JOB_NUM_NODES; rank++)); do
-  SLURM_NODEID=$rank ROOT=$NODES/$rank "$@" & ranks[$!]=$rank
+  mkfifo "$pipes-$rank"
+  SLURM_NODEID=$rank ROOT=$NODES/$rank "$@" <"$pipes-$rank" & ranks[$!]=$rank
 done
+tee "$pipes-"* <&0 >/dev/null &
 echo "${!ranks[@]}" >"$NODES/tasks"
 code=0
 while ((${#ranks[@]})); do
@@ -103,9 +106,10 @@ class SlurmNodes(StoredJob):
                 text=True,
             )
 
-    def follow(self) -> None:
-        """Start the end of the batch script for attempt 1, whose srun waits for a node."""
-        self._start('sleep 1000 & TRN_ATTEMPT=1 exec trn-slurm follow "$JOB" "$!"')
+    def start_with_addresses(self, ranks: Sequence[int], *, seconds: int) -> None:
+        """Start a batch script whose srun passes on the addresses of some nodes, and ends after some seconds."""
+        addresses = "".join(f"{rank} i-{rank} 127.0.0.{rank + 2}\\n" for rank in ranks)
+        self._start(f'exec trn-slurm follow "$JOB" bash -c \'printf "{addresses}"; sleep {seconds}\'')
 
     def wait(self) -> int:
         """Return the exit code of the batch script. The remaining processes are then killed, as by Slurm."""

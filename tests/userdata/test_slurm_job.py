@@ -210,10 +210,9 @@ def test_attempt_that_was_cut_off_ends_as_node_lost_and_another_begins(slurm: Sl
 
 def test_job_is_requeued_when_all_nodes_but_the_lost_one_are_done(slurm: SlurmNodes) -> None:
     slurm.submit("print('again')", retries=1)
-    cut_off(slurm, at=now_text())
     slurm.put("attempts/1/end.json", {"result": "node-lost", "reason": "node 1 does not answer"})
     slurm.put("attempts/1/nodes/0.json", {"state": "ended", "phases": {"running": 1.0, "results": 0.5}})
-    slurm.follow()
+    slurm.start_with_addresses([0, 1], seconds=1000)
     slurm.wait()
     assert (slurm.requeues, slurm.content("end.json")) == (1, {})
 
@@ -276,6 +275,21 @@ def test_job_that_cannot_begin_again_ends(slurm: SlurmNodes, more: dict[str, Any
     assert slurm.run() == 1
     assert slurm.content("end.json")["result"] == result
     assert slurm.content("attempts/2/start.json") == {}
+
+
+def test_attempt_does_not_begin_if_a_task_did_not_start(slurm: SlurmNodes) -> None:
+    slurm.submit("print('begun')")
+    slurm.start_with_addresses([1], seconds=0)
+    assert slurm.wait() == 1
+    assert "the allocation's number of nodes is 1; the job needs 2" in slurm.output
+    assert slurm.content("attempts/1/start.json") == {}
+
+
+def test_task_without_an_attempt_runs_nothing(slurm: SlurmNodes) -> None:
+    slurm.submit("print('begun')")
+    slurm.put("end.json", {"result": "failed", "reason": "", "exit_code": 3})
+    assert slurm.run() == 3
+    assert [slurm.log(rank=rank) for rank in (0, 1)] == ["", ""]
 
 
 def test_allocation_of_another_size_does_not_begin(slurm: SlurmNodes) -> None:

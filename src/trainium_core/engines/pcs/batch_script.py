@@ -33,17 +33,12 @@ def batch_script(plan: Plan, job: Job, *, queue: str) -> str:
 # The job, its source, log, checkpoints and outputs are in S3. trn-slurm is on every node.
 job={job.id}
 
-# The nodes of the allocation, and the number of the attempt: 1, and one more each time Slurm restarts the script.
-TRN_ATTEMPT=$(srun --cpu-bind=none trn-slurm address | trn-slurm begin "$job") || exit
-export TRN_ATTEMPT
-
-# One task for each node. It downloads source, checkpoint and compiled graphs, sets TRN_NODES, TRN_NODE_RANK, HEAD_NODE
-# and the folders, distinguishes a hang from a failure, and runs in the source:
+# srun runs one task for each node. It downloads source, checkpoint and compiled graphs, sets TRN_NODES, TRN_NODE_RANK,
+# HEAD_NODE and the folders, distinguishes a hang from a failure, and runs in the source:
 {task}
-srun --cpu-bind=none --kill-on-bad-exit=1 --wait={_WAIT_SECONDS} trn-slurm task "$job" &
-
-# Waits for the tasks. Then requeues the job, or ends with the exit code of the script.
-exec trn-slurm follow "$job" "$!"
+# `follow` begins the attempt, and waits for the tasks. Then it requeues the job, or ends with the exit code of the
+# script.
+exec trn-slurm follow "$job" srun --cpu-bind=none --kill-on-bad-exit=1 --wait={_WAIT_SECONDS} trn-slurm task "$job"
 """
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 
 from . import node, slurm
 
@@ -19,15 +18,16 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser(
         "address", help="in a task: print the rank of this node in the allocation, its instance ID and address"
     )
-    begin = commands.add_parser(
-        "begin", help="read what `address` prints in all tasks, begin the next attempt of a job, and print its number"
+    of_node = commands.add_parser(
+        "task", help="print what `address` prints, read the number of the attempt, and run this node's part"
     )
-    begin.add_argument("job")
-    of_node = commands.add_parser("task", help="run this node's part of the attempt with the number TRN_ATTEMPT")
     of_node.add_argument("job")
-    follow = commands.add_parser("follow", help="wait for srun, and requeue the job or end it")
+    follow = commands.add_parser(
+        "follow",
+        help="start the tasks, begin the next attempt of a job, wait for its end, and requeue the job or end it",
+    )
     follow.add_argument("job")
-    follow.add_argument("srun", type=int, help="process ID of srun, a child of this process")
+    follow.add_argument("srun", nargs=argparse.REMAINDER, help="the command that runs the tasks")
     return top
 
 
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
 
 def print_address() -> int:
     try:
-        print(node.address())
+        print(node.address(), flush=True)
     except OSError as error:
         print(f"trn-slurm address: {error}", file=sys.stderr)
         return 1
@@ -56,28 +56,29 @@ def print_address() -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Run a command about a job."""
+    if options.command == "task" and print_address():
+        return 1
+    # The imports take as long as the other nodes need to start.
     from trn_job.__main__ import RETRIES
     from trn_job.scheduled_attempts import OverError
     from trn_node.objects import Objects
 
-    from .attempts import Attempts, parse_nodes
+    from .attempts import Attempts
 
     try:
-        attempts = Attempts(options.job, Objects(retries=RETRIES))
-        if options.command == "begin":
-            nodes, problems = parse_nodes(sys.stdin.read())
-            if problems and attempts.spec.retries and move_elsewhere(problems):
-                return 1
-            print(attempts.begin(nodes))
-            return 0
-        number = int(os.environ["TRN_ATTEMPT"])
         if options.command == "task":
             from . import task
 
-            return task.run(attempts, number)
+            number = sys.stdin.readline()
+            if not number:
+                return 1  # the attempt was not begun
+            # srun passes standard output to the batch script, which reads only the addresses.
+            os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+            return task.run(Attempts(options.job, Objects(retries=RETRIES)), int(number))
         from .follower import Follower
 
-        return Follower(attempts, number, options.srun).run()
+        with Follower(options.srun) as follower:
+            return follower.run(Attempts(options.job, Objects(retries=RETRIES)))
     except OverError as over:
         print(f"trn-slurm: job {options.job} is over: {over}", file=sys.stderr)
         error = slurm.cancel() if over.is_stopped else ""
@@ -87,23 +88,6 @@ def run(options: argparse.Namespace) -> int:
     except (OSError, ValueError, LookupError) as error:
         print(f"trn-slurm {options.command}: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
-
-
-def move_elsewhere(problems: dict[str, str]) -> bool:
-    """Have Slurm start the job on other nodes, without an attempt on these. Returns whether Slurm accepted it.
-
-    The watch or the epilog drains the nodes with problems, so that Slurm does not choose them again.
-    """
-    from .follower import REFUSED_SECONDS, REQUEUED_SECONDS
-
-    named = "; ".join(f"{instance}: {problem}" for instance, problem in problems.items())
-    print(f"trn-slurm: requeuing the job, because a node ends or has failed: {named}", file=sys.stderr, flush=True)
-    error = slurm.requeue()
-    if error:
-        print(f"trn-slurm: {error}", file=sys.stderr)
-    # Slurm ends this process. It may also have carried out a request that failed.
-    time.sleep(REFUSED_SECONDS if error else REQUEUED_SECONDS)
-    return not error
 
 
 if __name__ == "__main__":

@@ -1,21 +1,24 @@
-"""The end of an attempt. Once its tasks have started, the batch script executes this program."""
+"""One attempt, from the start of its tasks to its end. The batch script executes this program."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 from trainium_wire.formats import time_text
 from trainium_wire.job import NODE_LOST, STOPPED, Outcome
 from trn_job.scheduled_attempts import task_exit_code
 
 from . import slurm
-from .attempts import Attempts
+from .attempts import Attempts, parse_nodes
 
 Work = TypeVar("Work")
 
@@ -32,25 +35,55 @@ REQUEUED_SECONDS = 300
 
 
 class Follower:
-    """Follows one attempt to its end.
+    """Runs one attempt. Used in a `with` block.
+
+    The tasks print their addresses, and read the number of the attempt, which begins in the meantime: another step of
+    Slurm for the addresses would take as long as this one.
 
     Args:
-        attempts: The attempts of the job.
-        number: Number of the attempt.
-        srun: Process ID of srun, which runs the tasks and is a child of this process.
+        srun: The command that runs the tasks.
     """
 
-    def __init__(self, attempts: Attempts, number: int, srun: int) -> None:
-        self._attempts, self._number, self._srun = attempts, number, srun
+    _attempts: Attempts
+    _number: int
+
+    def __init__(self, srun: Sequence[str]) -> None:
         self._is_noticed = self._is_terminated = False
         self._lost_at: float | None = None
         self._only_lost_node_left = False
         self._polled_at = 0.0
-
-    def run(self) -> int:
-        """Wait for the end of the attempt; requeue or end the job. Returns the exit code of the batch script."""
+        # Before the tasks start, because otherwise the signal would end this program.
         signal.signal(signal.SIGUSR1, self._notice)
+        self._srun = subprocess.Popen(srun, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> Follower:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Without the number of an attempt, the tasks end. Slurm ends those that still run."""
+        for pipe in (self._srun.stdin, self._srun.stdout):
+            with contextlib.suppress(OSError):
+                cast("IO[str]", pipe).close()
+
+    def run(self, attempts: Attempts) -> int:
+        """Begin the next attempt, and wait for its end; requeue or end the job.
+
+        Returns:
+            The exit code of the batch script.
+
+        Raises:
+            OverError: The job has ended.
+            OSError: S3 does not answer or refuses, or another allocation has begun the attempt.
+            ValueError: The number of nodes is not that of the job.
+        """
+        self._attempts = attempts
+        nodes, problems = parse_nodes("".join(self._addresses()))
+        if problems and attempts.spec.retries and self._moves_elsewhere(problems):
+            return 1
+        self._number = attempts.begin(nodes)
         signal.signal(signal.SIGTERM, self._terminate)
+        with contextlib.suppress(OSError):  # if srun has ended, the attempt ends, too
+            print(self._number, file=self._srun.stdin, flush=True)
         code = self._wait()
         end = self._end(code)
         if Outcome.from_record(end).is_success or not self._persistently(self._attempts.is_retried):
@@ -64,6 +97,23 @@ class Follower:
         if error and not self._is_terminated:
             return self._close({**end, "reason": f"{end['reason']}; Slurm did not start the job again: {error}"})
         return 1
+
+    def _addresses(self) -> Iterator[str]:
+        """The lines of the tasks; fewer than nodes if srun ends."""
+        return itertools.islice(cast("IO[str]", self._srun.stdout), int(os.environ["SLURM_JOB_NUM_NODES"]))
+
+    def _moves_elsewhere(self, problems: Mapping[str, str]) -> bool:
+        """Have Slurm start the job on other nodes, without an attempt on these. Returns whether Slurm accepted it.
+
+        The watch or the epilog drains the nodes with problems, so that Slurm does not choose them again.
+        """
+        named = "; ".join(f"{instance}: {problem}" for instance, problem in problems.items())
+        print(f"trn-slurm: requeuing the job, because a node ends or has failed: {named}", file=sys.stderr, flush=True)
+        error = slurm.requeue()
+        if error:
+            print(f"trn-slurm: {error}", file=sys.stderr)
+        self._await_termination(error)
+        return not error
 
     def _close(self, end: dict[str, Any]) -> int:
         self._persistently(lambda: self._attempts.close(self._number, end))
@@ -81,9 +131,9 @@ class Follower:
     def _wait(self) -> int | None:
         """The exit code of srun; None if it still waits for a lost node."""
         while True:
-            ended, status = os.waitpid(self._srun, os.WNOHANG)
-            if ended:
-                return os.waitstatus_to_exitcode(status)
+            code = self._srun.poll()
+            if code is not None:
+                return code
             if time.monotonic() - self._polled_at > POLL_SECONDS:
                 self._polled_at = time.monotonic()
                 try:
