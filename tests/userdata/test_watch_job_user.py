@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,6 +42,23 @@ def test_newest_folders_of_lost_results_are_kept_and_others_deleted(node: JobNod
     node.settle()
     kept = ["lost-2", "lost-3", "lost-4"]
     assert sorted(folder.name for folder in folders.iterdir()) == [*kept, f"{JOB}-1"]
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_deep_folders_of_a_job_do_not_prevent_the_next_attempt(
+    node: JobNode, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, is_kept: bool
+):
+    folders = node.root / "var/lib/trn-jobs"
+    deep = folders / "old-1"
+    make_newest_folder(deep)
+    request.addfinalizer(lambda: subprocess.run(["/bin/rm", "-rf", deep], check=True))
+    make_folders = f"import os\nos.chdir({str(deep)!r})\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')"
+    subprocess.run([sys.executable, "-c", make_folders], check=True)
+    make_newest_folder(folders / "old-2")
+    monkeypatch.setattr(job_user, "belongs_to_job_user", lambda _: not is_kept)
+    node.submit()
+    node.settle()
+    assert sorted(folder.name for folder in folders.iterdir()) == [*(["old-1", "old-2"] if is_kept else []), f"{JOB}-1"]
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,9 @@ class WatchNode(NodeFiles):
         self.now = NOON
         monkeypatch.setenv("ROOT", str(root))
         monkeypatch.setenv("TRN_HTTP_RETRIES", "0")
+        for name in ("du", "rm"):
+            self.programs.mkdir(exist_ok=True)
+            (self.programs / name).symlink_to(f"/usr/bin/{name}")
         monkeypatch.setenv("PATH", str(self.programs))
         for name, value in aws.loopback_environment.items():
             monkeypatch.setenv(name, value)

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -146,7 +145,7 @@ def _new_folder(name: str) -> Path:
     kept: list[Path] = []
     for old in parent.iterdir():
         if job_user.belongs_to_job_user(old):
-            shutil.rmtree(old, ignore_errors=True)
+            job_user.delete_folder(old)
         else:
             kept.append(old)
     job_user.delete_all_but_newest(kept, parent)

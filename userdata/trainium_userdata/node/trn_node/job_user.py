@@ -20,6 +20,7 @@ file systems. It is in no range for other users (systemd, UIDs and GIDs)."""
 KEPT_FOLDERS = 3
 """The folders of this many attempts whose results did not reach S3 are kept, the older ones within half of the disk."""
 ENDING_SECONDS = 20
+DELETING_SECONDS = 3600
 
 
 def job_user_exists() -> bool:
@@ -84,15 +85,17 @@ def delete_all_but_newest(kept: Iterable[Path], disk: Path) -> None:
     for number, folder in enumerate(sorted(kept, key=lambda path: path.lstat().st_ctime_ns, reverse=True)):
         room -= _size(folder)
         if number and (number >= KEPT_FOLDERS or room < 0):
-            shutil.rmtree(folder, ignore_errors=True)
+            delete_folder(folder)
+
+
+def delete_folder(folder: Path) -> None:
+    """Delete a folder that a job may have filled. Python's rmtree and walk fail at a depth of 1,000 folders."""
+    run("rm", "--recursive", "--force", "--", str(folder), seconds=DELETING_SECONDS)
 
 
 def _size(folder: Path) -> int:
-    size = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            try:
-                size += (Path(parent) / name).lstat().st_blocks * 512
-            except OSError:
-                continue
-    return size
+    """The size on the disk in bytes. It does not include what cannot be read."""
+    found = re.match(
+        r"\d+", run("du", "--summarize", "--block-size=1", "--", str(folder), seconds=DELETING_SECONDS).out
+    )
+    return int(found[0]) if found else 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from trainium_wire.cache_place import NATIVE_SETTINGS, native_folders
 from . import files
 from .check import CONTAINER, Check
 from .compute import MARK, MEMORY_MARK
-from .job_user import make_job_user_folder, verification_user
+from .job_user import delete_folder, give_to_job_user, verification_user
 from .programs import ProgramRun, environment, run
 
 CACHE = "var/cache/trn/self-test"
@@ -86,10 +85,10 @@ def check_cores(plan: dict[str, Any], cores: int) -> list[Check]:
         return [Check("self-test", expected, none, True), unread]
     stack, python = found
     folder = files.path(CACHE)
-    if folder.exists():
-        # The processes import modules from there. On a Slurm node, jobs of the same user may have written some.
-        shutil.rmtree(folder)
-    make_job_user_folder(folder)
+    # The processes import modules from there. On a Slurm node, jobs of the same user may have written some.
+    delete_folder(folder)
+    folder.mkdir(parents=True)
+    give_to_job_user(folder)
     test = _test_with_jax if stack == "jax" else _test_with_pytorch
     ends = time.monotonic() + plan["self_test"]["all_seconds"]
     results = test(_Computation(plan, stack, python, ends), cores)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import pwd
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,7 @@ def run(attempts: Attempts, number: int) -> int:
         os.environ["HOME"] = str(place)
     launch = _launch(attempts, number, start, place)
     if NodeAttempt(launch, attempts.store, secret_value, slurm.why_ended).run() != RESULTS_LOST_CODE:
-        shutil.rmtree(place, ignore_errors=True)
+        job_user.delete_folder(place)
     return 0
 
 
@@ -69,7 +68,7 @@ def _launch(attempts: Attempts, number: int, start: dict[str, Any], place: Path)
 
 def _new_folder(name: str) -> Path:
     folder = _own_folder(name)
-    shutil.rmtree(folder)
+    job_user.delete_folder(folder)
     old = [path for path in folder.parent.iterdir() if path.name != CACHE_FOLDER]
     job_user.delete_all_but_newest(old, folder.parent)
     folder.mkdir(mode=0o700)
