@@ -92,12 +92,29 @@ def test_job_installs_packages_without_changing_the_image(place: Path) -> None:
     assert (packages / "tool.py").read_text() == "print('of the image')\n"
 
 
-def test_cdk_cli_of_another_user_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("part", ["node_modules", "node_modules/.bin", "node_modules/.bin/cdk"])
+def test_cdk_cli_of_another_user_is_refused(part: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     program = place / "node_modules/.bin/cdk"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n")
     assert cdk_path(place / "project") == str(program)
-    os.chown(program.parent.parent, OTHER_ID, OTHER_ID)
+    os.chown(place / part, OTHER_ID, OTHER_ID)
+    assert cdk_path(place / "project") is None
+
+
+@pytest.mark.parametrize("part", ["node_modules", "node_modules/.bin", "node_modules/.bin/cdk"])
+def test_cdk_cli_behind_a_link_of_another_user_is_refused(
+    part: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    program = place / "own/node_modules/.bin/cdk"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    link = place / part
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(place / "own" / part)
+    os.chown(link, OTHER_ID, OTHER_ID, follow_symlinks=False)
     assert cdk_path(place / "project") is None
