@@ -30,11 +30,11 @@ def _lines(value: object) -> Iterator[str]:
 
 
 def _entry(key: str, item: Any) -> Iterator[str]:
-    if isinstance(item, dict | list) and item:
-        yield key
-        yield from (f"  {line}" for line in _lines(cast("object", item)))
-    else:
-        yield f"{key} {_scalar(cast(object, item))}"
+    if not isinstance(item, dict | list) or not item:
+        yield f"{key} {_scalar(cast('object', item))}"
+        return
+    yield key
+    yield from (f"  {line}" for line in _lines(cast("object", item)))
 
 
 def _scalar(value: object) -> str:

@@ -44,7 +44,7 @@ def chosen_queue(queues: Sequence[JobQueue], plan: Plan, request: JobRequest) ->
     """The queue that a request names, or the cluster's.
 
     Raises:
-        JobError: There is no such queue, it accepts no jobs, or the priority would have no effect in it.
+        JobError: The queue does not exist, it accepts no jobs, or the priority would have no effect in it.
     """
     own = [queue for queue in queues if queue.cluster == plan.cluster_name]
     found = own if request.queue is None else [queue for queue in queues if queue.name == request.queue]
