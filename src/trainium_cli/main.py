@@ -49,7 +49,7 @@ _GROUPS = {
     "Jobs and nodes": {
         "stop": ("jobs", "End a job on all its nodes."),
         "cp": ("jobs", "Copy files to nodes, from nodes, or from a job."),
-        "shell": ("cluster", "Open a shell on a node."),
+        "shell": ("cluster", "Open a shell on a node, or forward a port to it."),
         "cache": ("cache", "Show and clean the compile cache."),
     },
     "Decision": {

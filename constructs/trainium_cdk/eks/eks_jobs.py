@@ -52,7 +52,9 @@ class EksJobs(Construct):
         claim_cluster(self, plan.cluster_name, kind="EksJobs")
         tag_all(self, plan.cluster_name, plan.tags)
         self._plan = plan
-        self.record = StackRecordParameter(self, "Record", cluster_name=plan.cluster_name, record=self._stack_record)
+        self.record: StackRecordParameter = StackRecordParameter(
+            self, "Record", cluster_name=plan.cluster_name, record=self._stack_record
+        )
         self.node.add_dependency(self.record)
         cluster = eks.Cluster.from_cluster_attributes(self, "EksCluster", cluster_name=plan.eks.cluster or "")
         self.records = NodeRecords(self, "Records")

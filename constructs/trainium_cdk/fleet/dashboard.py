@@ -90,7 +90,7 @@ class FleetDashboard(Construct):
             action: Any = actions.SnsAction(topic)
             for alarm in self.alarms:
                 alarm.add_alarm_action(action)
-        self.dashboard = cloudwatch.Dashboard(
+        self.dashboard: cloudwatch.Dashboard = cloudwatch.Dashboard(
             self, "Dashboard", dashboard_name=physical_name(self, "dashboard"), default_interval=Duration.hours(3)
         )
         widgets = [*self._device_graphs(), *self._cluster_graphs(node_price)]

@@ -38,7 +38,7 @@ from trainium_cdk.physical_names import recorded_bucket_name
 from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
-from trainium_cdk.storage.compile_cache import allow_cache, cache_url
+from trainium_cdk.storage.compile_cache import CompileCache, allow_cache, cache_url
 from trainium_core.engines.pcs import slurm_settings
 from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.next_steps import DOCUMENT, LOGIN
@@ -92,7 +92,9 @@ class PcsCluster(Construct):
         check_region(self, plan)
         claim_cluster(self, plan.cluster_name, kind="PcsCluster")
         tag_all(self, plan.cluster_name, plan.tags)
-        self.record = StackRecordParameter(self, "Record", cluster_name=plan.cluster_name, record=self._stack_record)
+        self.record: StackRecordParameter = StackRecordParameter(
+            self, "Record", cluster_name=plan.cluster_name, record=self._stack_record
+        )
         self.node.add_dependency(self.record)
         self._plan, self._node = plan, node_settings(slurm_settings.with_node_image(plan))
         self._capacity = Capacity(plan.capacity, plan.reservation_id)
@@ -111,7 +113,7 @@ class PcsCluster(Construct):
             ),
             dns_servers=plan.network.dns_servers,
         )
-        self.cache = plan_cache(self, "CompileCache", plan)
+        self.cache: CompileCache = plan_cache(self, "CompileCache", plan)
         self.file_systems = plan_file_systems(self, plan, vpc=self.network.vpc, subnet=self.network.subnet)
         self.records: NodeRecords = NodeRecords(self, "Records")
         scripts = {_VERIFICATION: slurm_script(self._node, "slurm", slurm_version=plan.pcs.slurm_version)}
@@ -121,8 +123,8 @@ class PcsCluster(Construct):
         self.role: iam.IRole = self._role()
         self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
         name = plan.cluster_name
-        self.pilot = Pilot(self, "Pilot", props=plan_pilot(plan), cluster_name=name, stops_nodes=False)
-        self.controller = None
+        self.pilot: Pilot = Pilot(self, "Pilot", props=plan_pilot(plan), cluster_name=name, stops_nodes=False)
+        self.controller: Controller | None = None
         if self.pilot.needs_controller:
             self.controller = Controller(
                 self, "Controller", cluster_name=name, nodes=plan.nodes, records=self.records, pilot=self.pilot

@@ -35,6 +35,13 @@ class StandInStore:
         self._bucket, self._folder = place.netloc, place.path.strip("/")
         self._s3 = s3 or boto3.Session().client("s3", config=Config(s3={"addressing_style": "path"}))
 
+    @property
+    def imds(self) -> Any:
+        """Without credentials: a stand-in has no metadata service, and compiles nothing."""
+        from trn_node.imds import Imds
+
+        return Imds()
+
     def at(self, url: str) -> "StandInStore":
         return StandInStore(url, self._s3)
 

@@ -28,6 +28,7 @@ from trainium_local.resources import api
 from trainium_local.stand_ins.nodes import is_running
 from trainium_userdata.node.trn_job.launch import Launch
 from trainium_wire.job import (
+    FAILED,
     NODE_LOST,
     STORED_CODES,
     Job,
@@ -196,9 +197,12 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], start: Mapping[str, A
     if not any(part.lost_results for part in parts):
         shutil.rmtree(folder, ignore_errors=True)
     if "end.json" not in bucket.written(f"{keys.folder}/"):
-        # All parts were ended before they could report.
-        reason = f"{instance_ids[0]} was terminated"
-        bucket.write(keys.end, end_record(NODE_LOST, reason, instance_id=instance_ids[0], node=0))
+        # All parts ended before they could report.
+        result, reason = NODE_LOST, f"{instance_ids[0]} was terminated"
+        if code := next((part.exit_code for part in parts if not part.was_ended), 0):
+            result = FAILED
+            reason = f"the job's program ended with exit code {code}: see server.log, which `trn local status` names"
+        bucket.write(keys.end, end_record(result, reason, instance_id=instance_ids[0], node=0))
     return json.loads(bucket.read(keys.end))
 
 
@@ -212,10 +216,15 @@ def _notices(bucket: _Bucket) -> Sequence[Notice]:
 
 
 class _Part:
-    """The part of a job on one stand-in node."""
+    """The part of a job on one stand-in node.
+
+    Attributes:
+        was_ended: Whether it was ended because its instance no longer runs.
+    """
 
     def __init__(self, folder: Path, launch_content: Mapping[str, Any], rank: int, instance_id: str) -> None:
         self._instance_id, self._was_cut_off = instance_id, False
+        self.was_ended = False
         own = folder / f"node-{rank}"
         own.mkdir()
         launch = folder / f"node-{rank}.json"
@@ -241,10 +250,16 @@ class _Part:
             for notice in _notices(bucket):
                 bucket.write(notice_key, {**asdict(notice), "node": 0})
             if not is_running(self._instance_id, bucket.region):
+                self.was_ended = True
                 self._process.terminate()
                 if not self._is_over(_GRACE_SECONDS):
                     self._process.kill()
                     self._was_cut_off = True
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the part, which has ended."""
+        return self._process.returncode
 
     @property
     def lost_results(self) -> bool:
