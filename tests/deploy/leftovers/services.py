@@ -88,6 +88,11 @@ def _alarm(maker: Maker) -> str:
     return maker.name("alarm")
 
 
+def _dashboard(maker: Maker) -> str:
+    maker.client("cloudwatch").put_dashboard(DashboardName=maker.name("dashboard"), DashboardBody='{"widgets": []}')
+    return maker.name("dashboard")
+
+
 def _budget(maker: Maker) -> str:
     name = maker.name("budget")
     budget: dict[str, Any] = {"BudgetName": name, "BudgetType": "COST", "TimeUnit": "MONTHLY"}
@@ -105,5 +110,6 @@ SERVICES: Mapping[str, Creator] = {
     "schedule": _schedule,
     "SNS topic": _topic,
     "CloudWatch alarm": _alarm,
+    "CloudWatch dashboard": _dashboard,
     "budget": _budget,
 }
