@@ -215,7 +215,7 @@ def test_job_may_write_only_log_streams_of_training_jobs_of_the_cluster() -> Non
 
 
 def test_region_without_sagemaker_image_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from trainium_core.engines.sagemaker.jobs import images
+    from trainium_core.jobs import images
 
     known = {"accounts": {"us-east-1": "763104351884"}, "repository": "r", "tags": ["t"]}
     monkeypatch.setattr(images, "_images", lambda: known)

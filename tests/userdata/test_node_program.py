@@ -13,13 +13,23 @@ MODULES = [
     *sorted(Path(node.__file__).parent.glob("trn_*/*.py")),
     *sorted(Path(trainium_wire.__file__).parent.glob("*.py")),
 ]
-PYTHON = {"trainium_wire": (3, 8), "trn_node": (3, 9), "trn_job": (3, 9), "trn_cache": (3, 9), "trn_slurm": (3, 9)}
+PYTHON = {
+    "trainium_wire": (3, 8),
+    "trn_node": (3, 9),
+    "trn_job": (3, 9),
+    "trn_cache": (3, 9),
+    "trn_slurm": (3, 9),
+    "trn_eks": (3, 9),
+    "trn_pod": (3, 9),
+}
 MAY_IMPORT = {
     "trainium_wire": {"trainium_wire"},
     "trn_node": {"trainium_wire"},
     "trn_job": {"trn_node", "trn_cache", "trainium_wire"},
     "trn_cache": {"trn_node", "trainium_wire"},
     "trn_slurm": {"trn_node", "trn_job", "trn_cache", "trainium_wire"},
+    "trn_eks": {"trn_node", "trainium_wire"},
+    "trn_pod": {"trn_node", "trn_job", "trainium_wire"},
 }
 
 

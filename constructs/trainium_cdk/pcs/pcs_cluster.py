@@ -92,9 +92,7 @@ class PcsCluster(Construct):
         check_region(self, plan)
         claim_cluster(self, plan.cluster_name, kind="PcsCluster")
         tag_all(self, plan.cluster_name, plan.tags)
-        self.record: StackRecordParameter = StackRecordParameter(
-            self, "Record", cluster_name=plan.cluster_name, record=self._stack_record
-        )
+        self.record = StackRecordParameter(self, "Record", cluster_name=plan.cluster_name, record=self._stack_record)
         self.node.add_dependency(self.record)
         self._plan, self._node = plan, node_settings(slurm_settings.with_node_image(plan))
         self._capacity = Capacity(plan.capacity, plan.reservation_id)

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from botocore.exceptions import ClientError
-
-from trainium_runtime.aws_errors import error_code
 from trainium_runtime.log import log
 from trainium_runtime.node_store import NodeStore
 from trainium_runtime.recovery import WINDOW
@@ -147,10 +144,12 @@ class FailureLimit:
         While AWS PCS drains a group after a deployment, this may take as long as the jobs. A retry by Lambda would come
         too soon; the next failure invokes the function again.
         """
+        from botocore.exceptions import ClientError
+
         try:
             self._pcs.update_compute_node_group(**group, scalingConfiguration=scaling)
         except ClientError as error:
-            if error_code(error) != _CONFLICT:
+            if error.response["Error"]["Code"] != _CONFLICT:
                 raise
             log(refused=str(error), wanted=scaling["maxInstanceCount"])
             return False

@@ -51,7 +51,7 @@ def test_missing_price_is_unknown_in_row_total_and_exit_code(monkeypatch: pytest
     assert ended.exit_code == ExitCode.UNKNOWN
     assert cells(ended.stdout, "NAT gateway  ").count("unknown") == 3
     assert re.search(r"Running: at least \S+, 1 amount unknown per hour", ended.stdout)
-    assert "Asleep: $0.00 per month" in ended.stdout
+    assert "Asleep: $5.00 per month" in ended.stdout
     assert "trn:prices=prices.csv" in ended.stdout
 
 
@@ -71,14 +71,14 @@ def test_json_contains_each_line_with_price_and_source() -> None:
     assert instances["price"]["origin"] == "snapshot"
     assert volumes["asleep_month"] == 0
     assert (storage["billed"], storage["running_hour"], storage["pilot"]) == ("by use", None, None)
-    assert printed["totals"]["asleep_month"] == {"usd_at_least": 0.0, "unknown_prices": 0}
+    assert printed["totals"]["asleep_month"] == {"usd_at_least": 3.4, "unknown_prices": 0}
 
 
 @pytest.mark.parametrize(
     ("settings", "last"),
     [
-        ((), "With trn:egress=vpc-endpoints, without internet access, a running hour costs $21.60."),
-        (("trn:egress=none",), "With trn:egress=nat-gateway, with internet access, a running hour costs $21.63."),
+        ((), "With trn:egress=vpc-endpoints, without internet access, a running hour costs $21.61."),
+        (("trn:egress=none",), "With trn:egress=nat-gateway, with internet access, a running hour costs $21.64."),
         (("trn:vpc_id=vpc-0123456789abcdef0", "trn:subnet_id=subnet-0123456789abcdef0"), None),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 
 from tests.cli.running import GOOD, run
 from trainium_cli.exit_codes import ExitCode
+from trainium_core.naming import training_job_prefix
 from trainium_core.permissions.roles import allowed_actions
 
 
@@ -22,7 +23,8 @@ def test_one_role_is_shown_for_an_account() -> None:
         allowed_actions("read-only")
     )
     resources = [one for statement in document["Statement"] for one in statement["Resource"]]
-    assert "arn:aws:sagemaker:us-west-2:123456789012:training-job/trn-pilot--*" in resources
+    prefix = training_job_prefix("trn-pilot")
+    assert f"arn:aws:sagemaker:us-west-2:123456789012:training-job/{prefix}*" in resources
 
 
 def test_commands_of_role_are_shown() -> None:

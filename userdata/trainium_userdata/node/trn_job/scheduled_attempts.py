@@ -65,6 +65,12 @@ class ScheduledAttempts:
             raise OSError(f"{self.url} has no job {job_id}")
         self.spec = Job.from_json(json.dumps(record))
 
+    def refuse_second_submission(self, attempts: int) -> None:
+        """Raises OSError if the scheduler starts the job for the first time, but attempts have begun."""
+        if attempts and not self._restarts:
+            twice = f"it was submitted twice to {self._scheduler}"
+            raise OSError(f"attempt {attempts} of the job was begun elsewhere: {twice}")
+
     def begin(self, nodes: Mapping[str, str], membership: str = "") -> int:
         """Write the start of the next attempt, and return its number.
 
@@ -86,9 +92,7 @@ class ScheduledAttempts:
         if over is not None:
             raise OverError(over)
         starts = self.starts()
-        if starts and not self._restarts:
-            twice = f"it was submitted twice to {self._scheduler}"
-            raise OSError(f"attempt {len(starts)} of the job was begun elsewhere: {twice}")
+        self.refuse_second_submission(len(starts))
         if starts and self.store.read(self.attempt(len(starts)).end) is None:
             reason = f"{self._scheduler} started the job again: it lost a node, or gave its nodes to another job"
             self.declare(len(starts), NODE_LOST, reason)

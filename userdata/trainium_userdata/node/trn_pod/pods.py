@@ -29,7 +29,9 @@ class Pods:
         self._attempts, self._s3, self._start, self._rank = attempts, s3, start, rank
         self._seconds = seconds
         # All pods of a start read the same number: the first writes the next start only when all of them run.
-        self.attempt = len(attempts.starts()) + 1
+        begun = len(attempts.starts())
+        attempts.refuse_second_submission(begun)  # before this pod waits for others, which holds a billed node
+        self.attempt = begun + 1
 
     def join(self, *, address: str, node: str) -> dict[str, Any]:
         """Wait for all pods. Returns the start of the attempt, which the first pod writes.
