@@ -18,16 +18,25 @@ def save(folder: Path, name: str, **files: str) -> None:
         path.write_text(text)
 
 
+class Clock:
+    """A clock that does not refer to its nodes, so that each node's inotify instance is closed when its test ends."""
+
+    def __init__(self) -> None:
+        self.now = 1e6
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class SavingNodes:
     """The checkpoint folders of a job's nodes, and the lines in their logs."""
 
     def __init__(self, folder: Path, nodes: int, **spec: Any) -> None:
-        self.store, self.folder, self.log_lines, self.now = MemoryStore(), folder, list[str](), 1e6
+        self.store, self.folder, self.log_lines, self.clock = MemoryStore(), folder, list[str](), Clock()
         store: Any = self.store
         self.launches = [launch(rank, nodes, **spec) for rank in range(nodes)]
         self.nodes = [
-            Checkpoints(each, store, self.place(each.rank), self.log_lines.append, lambda: self.now)
-            for each in self.launches
+            Checkpoints(each, store, self.place(each.rank), self.log_lines.append, self.clock) for each in self.launches
         ]
         for node in self.nodes:
             node.begin_running()
@@ -43,7 +52,7 @@ class SavingNodes:
 
     def look(self, *ranks: int, state: str = "running") -> None:
         """Let nodes, by default all of them, look at their folders and write their records. Node 0 is the last."""
-        self.now += 20
+        self.clock.now += 20
         for rank in reversed(ranks or range(len(self.nodes))):
             self.nodes[rank].upload()
             self.store.objects[self.launches[rank].keys.node(rank)] = {
@@ -65,11 +74,11 @@ class SavingNodes:
     def resume(self, folder: Path, name: str) -> "SavingNodes":
         """The nodes of the next attempt, which have downloaded a checkpoint to their folders of checkpoints."""
         others = SavingNodes(folder, len(self.nodes))
-        others.store, others.now = self.store, self.now
+        others.store, others.clock.now = self.store, self.clock.now
         store: Any = self.store
         others.launches = [each._replace(attempt=each.attempt + 1, resume_from=name) for each in self.launches]
         others.nodes = [
-            Checkpoints(each, store, others.place(each.rank), others.log_lines.append, lambda: others.now)
+            Checkpoints(each, store, others.place(each.rank), others.log_lines.append, others.clock)
             for each in others.launches
         ]
         for each, node in zip(others.launches, others.nodes, strict=True):

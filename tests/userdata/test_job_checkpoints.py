@@ -1,5 +1,6 @@
 """Checkpoints of a job: how nodes store their parts, and what they resume from."""
 
+import contextlib
 import threading
 from pathlib import Path
 from typing import Any
@@ -280,3 +281,22 @@ def test_shard_deleted_before_its_upload_is_missing(tmp_path: Path) -> None:
     assert list(nodes.complete) == ["step-2"]
     assert nodes.log_lines[0] == "checkpoint step-1 is not complete: node 1 has no part of it"
     assert nodes.incomplete == {"step-1": ["1-0-1"]}
+
+
+def inotify_instances() -> set[str]:
+    """The descriptors of this process that are inotify instances."""
+    found = set[str]()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if str(descriptor.readlink()) == "anon_inode:inotify":
+                found.add(descriptor.name)
+    return found
+
+
+def test_nodes_leave_no_inotify_instance(tmp_path: Path) -> None:
+    before = inotify_instances()
+    nodes = SavingNodes(tmp_path, 2)
+    made = inotify_instances() - before
+    assert len(made) == 2
+    del nodes
+    assert not made & inotify_instances()

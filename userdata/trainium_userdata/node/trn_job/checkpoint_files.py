@@ -10,6 +10,7 @@ import os
 import posixpath
 import struct
 import threading
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
@@ -139,6 +140,8 @@ class FolderWatch:
     def __init__(self, folder: Path) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         self._events = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._events >= 0:
+            weakref.finalize(self, os.close, self._events)  # a user has few of them (fs.inotify.max_user_instances)
         watch = libc.inotify_add_watch(self._events, os.fsencode(folder), _MOVED_TO | _CREATE | _MOVE_SELF)
         self._reading = threading.Lock()
         self._renamed: set[str] = set()
