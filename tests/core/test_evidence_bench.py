@@ -257,23 +257,21 @@ def test_restart_after_a_lost_node_is_split_into_its_parts(spec: BenchFile) -> N
         outcome=Outcome(result="succeeded", reason=""),
     )
     state = JobState(job=JOB, attempts=(first, second), outcome=second.outcome)
-    job = RecoveredJob(state=state, gone_at=AT + timedelta(seconds=95))
+    job = RecoveredJob(state=state, gone_at=AT + timedelta(seconds=95), repeated=2.5)
 
     record = record_of(spec, [run_of(spec, 0.5)] * 3, recovered=job)
     assert {name: metric.value for name, metric in record.metrics.items() if name.startswith("recovery_")} == {
         "recovery_seconds": 315,
-        "recovery_lost_seconds": 15,
+        "recovery_lost_seconds": 2.5,
         "recovery_detected_seconds": 5,
         "recovery_waited_seconds": 300,
         "recovery_begun_seconds": 10,
     }
-    restarted = replace(
-        job, state=replace(state, attempts=(first, replace(second, resume_from=None, checkpoint_at=None)))
-    )
-    lost = record_of(spec, [run_of(spec, 0.5)] * 3, recovered=restarted).metrics["recovery_lost_seconds"]
+    unknown = record_of(spec, [run_of(spec, 0.5)] * 3, recovered=replace(job, repeated=None))
+    lost = unknown.metrics["recovery_lost_seconds"]
     assert (lost.value, lost.why_null) == (
         None,
-        "the job had no complete checkpoint: how much work its restart repeated is unknown",
+        "an attempt has no progress lines with seconds=, so the repeated work is unknown",
     )
     assert record.metrics["recovery_seconds"].why_null == "too few for an interval: 1 of at least 3 restarts"
     without = record_of(spec, [run_of(spec, 0.5)] * 3).metrics["recovery_seconds"]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_core.evidence.steps import TrainingStep, counted, training_steps
+from trainium_core.evidence.steps import TrainingStep, counted, repeated_seconds, training_steps
 from trainium_core.jobs.follow import LogLine
 
 
@@ -75,3 +75,16 @@ def test_counted_steps_follow_each_other_without_graph_events(events: list[bool]
         assert not any(events[at - 1] for at in numbers(counted_steps))
     else:
         assert not any(not any(events[start : start + wanted]) for start in range(least, len(events) - wanted + 1))
+
+
+def test_repeated_steps_are_those_that_the_next_attempt_reports_again() -> None:
+    first = lines("TRN step=1 seconds=9", "TRN step=2 seconds=2", "TRN step=3 seconds=0.5")
+    assert repeated_seconds([*first, *lines("TRN step=2 seconds=2", "TRN step=3", attempt=2)]) == 2.5
+    assert repeated_seconds([*first, *lines("TRN step=4 seconds=2", attempt=2)]) == 0
+
+
+def test_repeated_time_is_unknown_without_seconds_or_without_steps() -> None:
+    again = lines("TRN step=1 seconds=2", attempt=2)
+    assert repeated_seconds([*lines("TRN step=1"), *again]) is None
+    assert repeated_seconds(again) is None
+    assert repeated_seconds(lines("TRN step=1 seconds=2")) is None

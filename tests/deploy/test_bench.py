@@ -37,8 +37,9 @@ def test_recovery_from_a_terminated_node_is_measured(start_account: Callable[...
     assert ran.code == 0, ran.printed
     record = read_record((evidence / "steps-one.json").read_bytes())
     metrics = {name: metric.value for name, metric in record.metrics.items() if name.startswith("recovery_")}
-    # The job has no checkpoint, so it is unknown how much work its restart repeated.
-    assert [name for name, value in metrics.items() if value is None] == ["recovery_lost_seconds"], metrics
+    assert None not in metrics.values(), metrics
+    # The job has no checkpoint, so its restart repeats every step: at least the 11 that are half of warm-up and steps.
+    assert (metrics["recovery_lost_seconds"] or 0) >= 1.1 - 1e-9, metrics
     parts = [metrics[f"recovery_{part}_seconds"] or 0 for part in ("detected", "waited", "begun")]
     assert metrics["recovery_seconds"] == sum(parts)
     assert len(record.runs) == 3

@@ -21,7 +21,7 @@ from trainium_core.evidence.failed_jobs import FAILED, RECOVERY, FailedJob, read
 from trainium_core.evidence.imports import Imported, ImportFileError, read_results
 from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM
 from trainium_core.evidence.recovery import RecoveredJob
-from trainium_core.evidence.steps import training_steps
+from trainium_core.evidence.steps import repeated_seconds, training_steps
 from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
@@ -216,7 +216,8 @@ def measure_recovery(side: Side, spec: BenchFile, journal: Journal, *, yes: bool
         raise CliError(message, ExitCode.NOT_READY)
     gone_at = moment(journal.lost[state.job.id])
     assert gone_at is not None, "the journal was validated"
-    side.recovered = RecoveredJob(state=state, gone_at=gone_at)
+    repeated = repeated_seconds(_lines(side.engine, state))
+    side.recovered = RecoveredJob(state=state, gone_at=gone_at, repeated=repeated)
 
 
 def _has_recovered(state: JobState, journal: Journal) -> bool:

@@ -16,10 +16,12 @@ class RecoveredJob:
     Attributes:
         state: The state of the job after its end.
         gone_at: When the node was terminated.
+        repeated: Seconds of the steps that the second attempt repeated; None if unknown.
     """
 
     state: JobState
     gone_at: datetime
+    repeated: float | None
 
 
 def recovery_metrics(job: RecoveredJob | None) -> Iterator[tuple[str, Metric]]:
@@ -32,19 +34,16 @@ def recovery_metrics(job: RecoveredJob | None) -> Iterator[tuple[str, Metric]]:
     detected = seconds_between(job.gone_at, outcome.at) if outcome else None
     parts = {"detected": detected, "waited": restart.waited, "begun": restart.begun}
     known = [seconds for seconds in parts.values() if seconds is not None]
-    has_checkpoint = restart.checkpoint is not None
-    lost = restart.lost if has_checkpoint else None
     durations = {
         "recovery_seconds": sum(known) if len(known) == len(parts) else None,
-        # The time from the loss of the node to its detection is part of recovery_detected_seconds.
-        "recovery_lost_seconds": None if lost is None else max(0.0, lost - (detected or 0)),
+        "recovery_lost_seconds": job.repeated,
         **{f"recovery_{part}_seconds": seconds for part, seconds in parts.items()},
     }
     for name, seconds in durations.items():
         if seconds is None:
             why = "the job's record does not have this time"
-            if name == "recovery_lost_seconds" and not has_checkpoint:
-                why = "the job had no complete checkpoint: how much work its restart repeated is unknown"
+            if name == "recovery_lost_seconds":
+                why = "an attempt has no progress lines with seconds=, so the repeated work is unknown"
             yield name, unknown("s", why, n=1)
         else:
             why = f"too few for an interval: 1 of at least {FEWEST_RUNS} restarts"

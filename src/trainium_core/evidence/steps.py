@@ -63,6 +63,20 @@ def training_steps(lines: Iterable[LogLine]) -> tuple[TrainingStep, ...]:
     return tuple(steps_read)
 
 
+def repeated_seconds(lines: Iterable[LogLine]) -> float | None:
+    """Seconds of the steps of the first attempt that the second repeats; None if a line does not have its seconds.
+
+    The lines must be those of one process. Without a progress line in one of the attempts, the result is None too.
+    """
+    all_lines = tuple(lines)
+    first, second = (training_steps(line for line in all_lines if line.attempt == at) for at in (1, 2))
+    if not first or not second:
+        return None
+    repeated = [step.seconds for step in first if step.number >= second[0].number]
+    known = [seconds for seconds in repeated if seconds is not None]
+    return sum(known) if len(known) == len(repeated) else None
+
+
 def _loss(text: str) -> float | None:
     """The loss; None if the text is not a number."""
     try:
