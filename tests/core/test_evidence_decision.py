@@ -97,6 +97,14 @@ def test_comparison_that_cannot_be_computed_again_says_so(method: str, is_stated
     assert (note in page(evidence(record, GPU))) == is_stated
 
 
+def test_go_says_if_no_gate_limits_the_cost() -> None:
+    assert decided(GOOD).reasons[-1] == "No gate limits the cost"
+    name = "usd_per_million_tokens_paid"
+    cost = replace(GOOD, metrics={name: GOOD_METRIC}, gates=(judged_gate(name, "<= 1", GOOD_METRIC),))
+    assert decided(cost).verdict == GO
+    assert "No gate limits the cost" not in decided(cost).reasons
+
+
 def test_gate_of_the_lab_says_that_it_does_not_decide() -> None:
     (own, other) = decided(replace(GOOD, fidelity=()), replace(LAB_RECORD, gates=(gate(NOT_MET),))).judgements
     assert {own.aside, other.aside} == {"", "measured on a stand-in, not on Trainium"}

@@ -45,10 +45,11 @@ def test_first_screen_has_cost_and_throughput_beside_the_gpu() -> None:
 
 def test_first_screen_has_saving_break_even_contract_and_runs() -> None:
     assert re.fullmatch(r"[\d,]+ USD", key_result(WHOLE, "Saving").text)
-    assert re.fullmatch(
-        r"[\d,]+ to [\d,]+, by the intervals of both throughputs", key_result(WHOLE, "Saving").details[0]
-    )
+    measured, assumed = key_result(WHOLE, "Saving").details
+    assert re.fullmatch(r"[\d,]+ to [\d,]+, by the intervals of both throughputs", measured)
+    assert re.fullmatch(r"one input at an end of its range: -?[\d,]+ \(.+\) to [\d,]+ \(.+\)", assumed)
     assert key_result(WHOLE, "Break-even").text.startswith("after ")
+    assert key_result(WHOLE, "Break-even").details == ("engineering costs no more than on the other side",)
     assert key_result(WHOLE, "Contract").text == "6 of 6 unanswered"
     failed = replace(GOOD, runs=(*GOOD.runs, RecordedRun(job="lm-9", excluded="the job did not succeed: exit code 1")))
     runs = key_result(evidence(failed), "Runs")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from trainium_core.evidence.figures import UNIT_COST
 from trainium_core.evidence.metric import DERIVED, MEASURED, Metric, unknown
 from trainium_core.evidence.record import BENCH, LAB, TRAINIUM, Comparability, Record
 
@@ -60,9 +61,7 @@ def with_missing_ratios(records: Sequence[Record]) -> tuple[Record, ...]:
 def _ratios(a: Record, b: Record) -> Mapping[str, Metric]:
     """The ratio of each rate and cost that both records have, from the two values alone."""
     names = [name for name in a.metrics if name in b.metrics]
-    return {
-        name: _ratio(name, a, b) for name in sorted(names) if name.endswith("_per_second") or "usd_per_million_" in name
-    }
+    return {name: _ratio(name, a, b) for name in sorted(names) if name.endswith("_per_second") or UNIT_COST in name}
 
 
 def _ratio(name: str, a: Record, b: Record) -> Metric:

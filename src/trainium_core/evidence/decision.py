@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.evidence.fidelity import can_recompute
-from trainium_core.evidence.figures import interval_text
+from trainium_core.evidence.figures import UNIT_COST, interval_text
 from trainium_core.evidence.folder import CONTRACT_FILE, Answer, Evidence
 from trainium_core.evidence.gates import MET, NOT_MEASURED, NOT_MET, WITHIN_NOISE
 from trainium_core.evidence.numbers import number, words
@@ -102,7 +102,12 @@ def decide(evidence: Evidence) -> Decision:
     ]
     verdict = NO if failed else NOT_YET if missing else GO
     reasons = missing if verdict == NOT_YET else map(_sentence, failed or deciding)
-    return Decision(verdict=verdict, reasons=tuple(reasons), judgements=judgements)
+    no_cost = ("No gate limits the cost",) if verdict == GO and not any(map(_is_of_cost, deciding)) else ()
+    return Decision(verdict=verdict, reasons=(*reasons, *no_cost), judgements=judgements)
+
+
+def _is_of_cost(judgement: Judgement) -> bool:
+    return not judgement.is_fidelity and UNIT_COST in judgement.name
 
 
 def _judgements(records: Iterable[Record]) -> Iterator[Judgement]:

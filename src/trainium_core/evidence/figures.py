@@ -11,6 +11,9 @@ SIDES: Mapping[str, str] = {TRAINIUM: "Trainium", GPU: "GPU", CPU: "CPU", LAB: "
 
 PERFORMANCE, RECOVERY, COST = "Performance", "Recovery", "Cost"
 
+UNIT_COST = "usd_per_million_"
+"""Metrics of the cost of a million tokens or requests contain this."""
+
 SERIES = tuple(SIDES)
 """The sides in their order. The index of a side is the number of its colour and shape in charts."""
 _RECOVERING = ("recover", "restart")

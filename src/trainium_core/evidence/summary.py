@@ -5,16 +5,15 @@ from dataclasses import dataclass
 
 from trainium_core.evidence.bench import TOKENS_PER_SECOND
 from trainium_core.evidence.comparability import imported_from
-from trainium_core.evidence.figures import SIDES, by_side, interval_text, side_name
+from trainium_core.evidence.figures import SIDES, UNIT_COST, by_side, interval_text, side_name
 from trainium_core.evidence.folder import Evidence, questions
 from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.numbers import number, words
 from trainium_core.evidence.record import BENCH, CPU, GPU, LAB, TCO, TRAINIUM, Record
-from trainium_core.evidence.tco import BREAK_EVEN, SAVING
+from trainium_core.evidence.tco import BREAK_EVEN, SAVING, SWING
 from trainium_core.facts import facts
 from trainium_core.plurals import count
 
-_COST = "usd_per_million_"
 _NOT_MEASURED = "not measured"
 _MOST_MACHINES, _MOST_EXCLUDED = 4, 2
 _ON = {**SIDES, GPU: "GPUs", CPU: "CPUs", LAB: "stand-ins"}
@@ -57,12 +56,12 @@ def _costs(ours: Record | None, theirs: Sequence[Record]) -> Iterator[KeyResult]
     """The cost of each kind of work, such as a million tokens; of several files of other tools, the lowest."""
     metrics: Mapping[str, Metric] = ours.metrics if ours else {}
     work = dict.fromkeys(
-        name.partition(_COST)[2].rpartition("_")[0]
+        name.partition(UNIT_COST)[2].rpartition("_")[0]
         for name, metric in metrics.items()
-        if _COST in name and metric.value
+        if UNIT_COST in name and metric.value
     )
     for kind in work or ("tokens",):
-        names = [name for name in metrics if name.endswith((f"{_COST}{kind}_paid", f"{_COST}{kind}_list"))]
+        names = [name for name in metrics if name.endswith((f"{UNIT_COST}{kind}_paid", f"{UNIT_COST}{kind}_list"))]
         paid = [name for name in names if name.endswith("_paid")]
         ratios = {name: _ratio(ours, _beside(ours, theirs, name), name) for name in names}
         with_ratio = [name for name in (*paid, *names) if _is_known(ratios[name])]
@@ -76,7 +75,7 @@ def _costs(ours: Record | None, theirs: Sequence[Record]) -> Iterator[KeyResult]
         same_basis = [name for name in candidates if name.endswith(basis)]
         name = min(same_basis, key=lambda name: metrics[name].value or 0.0)
         title += ", list price" if basis == "list" else ", as paid"
-        yield _compared(title, ours, theirs, name, name.partition(_COST)[0].removesuffix("."))
+        yield _compared(title, ours, theirs, name, name.partition(UNIT_COST)[0].removesuffix("."))
 
 
 def _throughput(ours: Record | None, theirs: Sequence[Record]) -> KeyResult:
@@ -149,7 +148,7 @@ def _detail(record: Record | None, name: str) -> str:
     metric = record.metrics.get(name)
     if metric is None or metric.value is None:
         return _NOT_MEASURED
-    option = record.hardware.purchase if _COST in name and name.endswith("_paid") else None
+    option = record.hardware.purchase if UNIT_COST in name and name.endswith("_paid") else None
     return ", ".join(filter(None, (_amount(metric), interval_text(metric), option, imported_from(record, name))))
 
 
@@ -171,7 +170,11 @@ def _year(records: Sequence[Record]) -> Iterator[KeyResult]:
         interval = interval_text(saving)
         _, separator, options = (saving.method or "").partition("purchase options: ")
         ends = f"{interval.removesuffix(' (range)')}, by the intervals of both throughputs"
-        details = (ends if interval else saving.why_null or "no range", *([options] if separator else []))
+        details = (
+            ends if interval else saving.why_null or "no range",
+            *_assumptions(metrics),
+            *([options] if separator else []),
+        )
         yield KeyResult(title=title, text=amount if saving.value >= 0 else f"none: {amount} more", details=details)
     if even is None or even.value is None:
         why = (even.why_null if even else None) or _no_year(records)
@@ -180,8 +183,22 @@ def _year(records: Sequence[Record]) -> Iterator[KeyResult]:
         details = (reason if is_answer else why,)
         yield KeyResult(title="Break-even", text=text if is_answer else "unknown", details=details)
     else:
-        details = ("of work, after which the port has paid off",)
+        details = (even.method,) if even.method else ()
         yield KeyResult(title="Break-even", text=f"after {number(even.value)} h", details=details)
+
+
+def _assumptions(metrics: Mapping[str, Metric]) -> Iterator[str]:
+    """The lowest and the highest saving with one input at an end of its range."""
+    swings = {name: metric for name, metric in metrics.items() if name.startswith(SWING) and metric.value is not None}
+    if swings:
+        ends = sorted(swings, key=lambda name: swings[name].value or 0.0)
+        lowest, highest = (_assumption(name, swings[name]) for name in (ends[0], ends[-1]))
+        yield f"one input at an end of its range: {lowest} to {highest}"
+
+
+def _assumption(name: str, swing: Metric) -> str:
+    label = name.removeprefix(SWING).rpartition(": ")[0]
+    return f"{number(swing.value or 0.0)} ({label} {(swing.method or '').partition(' with ')[2]})"
 
 
 def _no_year(records: Sequence[Record]) -> str:
@@ -198,7 +215,8 @@ def _contract(evidence: Evidence) -> KeyResult:
     unanswered = [row["title"] for key, row in questions().items() if key not in evidence.answers]
     total = len(questions())
     text = f"{len(unanswered)} of {total} unanswered" if unanswered else "all answered"
-    return KeyResult(title="Contract", text=text, details=(", ".join(unanswered).capitalize(),) if unanswered else ())
+    details = (", ".join(unanswered).capitalize(),) if unanswered else ()
+    return KeyResult(title="Contract", text=text, details=details)
 
 
 def _runs(records: Sequence[Record]) -> KeyResult:
@@ -236,4 +254,4 @@ def aws_claim(results: Sequence[KeyResult]) -> str:
     measured = f"{cost.title}, measured here: {cost.text}"
     if cost.text == _NOT_MEASURED:
         measured = f"{cost.title} was not measured in this pilot"
-    return f"{measured}. AWS states {claim['text']} ({claim['source']}, {claim['date']})."
+    return f"{measured}. Of its own comparison, AWS states {claim['text']} ({claim['source']}, {claim['date']})."
