@@ -102,12 +102,9 @@ def decide(evidence: Evidence) -> Decision:
     ]
     verdict = NO if failed else NOT_YET if missing else GO
     reasons = missing if verdict == NOT_YET else map(_sentence, failed or deciding)
-    no_cost = ("No gate limits the cost",) if verdict == GO and not any(map(_is_of_cost, deciding)) else ()
+    has_cost = any(UNIT_COST in judgement.name for judgement in deciding if not judgement.is_fidelity)
+    no_cost = ("No gate limits the cost",) if verdict == GO and not has_cost else ()
     return Decision(verdict=verdict, reasons=(*reasons, *no_cost), judgements=judgements)
-
-
-def _is_of_cost(judgement: Judgement) -> bool:
-    return not judgement.is_fidelity and UNIT_COST in judgement.name
 
 
 def _judgements(records: Iterable[Record]) -> Iterator[Judgement]:
