@@ -26,7 +26,7 @@ from trainium_core.evidence.decision import GO, NO, NOT_YET, Decision, decide
 from trainium_core.evidence.fidelity import LOSS_CURVES
 from trainium_core.evidence.folder import Answer, read_evidence
 from trainium_core.evidence.gates import MET, NOT_MEASURED, NOT_MET, STATES, WITHIN_NOISE, judged_gate
-from trainium_core.evidence.metric import Metric
+from trainium_core.evidence.metric import MEASURED, Metric
 from trainium_core.evidence.record import Record
 from trainium_core.jobs.progress import JobState
 from trainium_wire.job import Outcome
@@ -101,7 +101,7 @@ def test_comparison_that_cannot_be_computed_again_says_so(method: str, is_stated
 def test_go_says_if_no_gate_limits_the_cost() -> None:
     assert decided(GOOD).reasons[-1] == "No gate limits the cost"
     name = "usd_per_million_tokens_paid"
-    metric = Metric(value=0.5, unit="USD per million tokens", n=3, low=0.4, high=0.6, origin="derived")
+    metric = Metric(value=0.5, unit="USD per million tokens", n=3, low=0.4, high=0.6, origin=MEASURED)
     cost = replace(GOOD, metrics={name: metric}, gates=(judged_gate(name, "<= 1", metric),))
     assert decided(cost).verdict == GO
     assert "No gate limits the cost" not in decided(cost).reasons
