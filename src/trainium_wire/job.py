@@ -262,6 +262,7 @@ def start_record(
     nodes: Mapping[str, str],
     *,
     membership: str = "",
+    submission: str = "",
     checkpoint: str | None = None,
     checkpoint_job: str | None = None,
     checkpoint_saved_at: str | None = None,
@@ -273,6 +274,7 @@ def start_record(
         number: Number of the attempt, from 1.
         nodes: Addresses by instance ID, in the order of ranks.
         membership: Version of the membership.
+        submission: A scheduler's name of the submission that begins the attempt.
         checkpoint: Name of the checkpoint that the attempt continues from.
         checkpoint_job: Job that saved the checkpoint.
         checkpoint_saved_at: When its manifest was written.
@@ -282,6 +284,7 @@ def start_record(
         "attempt": number,
         "at": now_text(),
         "membership": membership,
+        "submission": submission,
         "nodes": [{"instance_id": instance, "address": address} for instance, address in nodes.items()],
         "resume_from": checkpoint,
         "resume_job": checkpoint_job if checkpoint else None,

@@ -42,6 +42,7 @@ class AwsStandIn:
         failures: How many of the next requests are answered with status 503.
         put_status: Returns the status of the response to a PUT by the name of the object; 200: the object is stored.
         get_status: The same for a GET of S3.
+        identity_status: Status code of the credentials of a pod.
         notices: Texts of the metadata service, by path below /latest/meta-data.
         records: The stored bytes as text (see `as_text`), by `bucket/key`.
         parts: The parts of the last multipart upload.
@@ -57,6 +58,7 @@ class AwsStandIn:
         self.failures = 0
         self.put_status: Callable[[str], int] = lambda _name: 200
         self.get_status: Callable[[str], int] = lambda _name: 200
+        self.identity_status: Callable[[], int] = lambda: 200
         self.notices: dict[str, str] = {}
         self.records: dict[str, str] = {}
         self.metadata_of: dict[str, dict[str, str]] = {}
@@ -240,7 +242,8 @@ class AwsStandIn:
                     return None
                 if self.path == "/v1/credentials":
                     is_pod = self.headers["Authorization"] == POD_TOKEN
-                    return self._answer(200, CREDENTIALS) if is_pod else self._answer(401)
+                    status = aws.identity_status() if is_pod else 401
+                    return self._answer(status, CREDENTIALS if status == 200 else "")
                 if not self.path.startswith("/latest/"):
                     status = aws.get_status(_object_name(self.headers["Host"], self.path))
                     if status != 200:

@@ -22,15 +22,17 @@ IMAGE = PodSettings(image="image:1", bucket=BUCKET, cache_url=f"s3://{BUCKET}/ca
 
 
 class Pods(StoredJob):
-    """`submit` stores a job, `start` starts pods of it, as JobSet does at first and after each restart.
+    """`submit` stores a job, `start` starts pods of it, as JobSet does at first, after a restart and when it resumes.
 
     Attributes:
+        uid: UID of the JobSet.
         restarts: How often JobSet has started the job again.
         wait_seconds: How long a pod waits for the others.
     """
 
     def __init__(self, folder: Path, plan: Plan, aws: AwsStandIn, python: Path | None = None) -> None:
-        self.plan, self.aws, self.folder, self.restarts = plan, aws, folder, 0
+        self.plan, self.aws, self.folder = plan, aws, folder
+        self.uid, self.restarts, self._starts = "uid-1", 0, 0
         self.wait_seconds = float(TIMEOUT_SECONDS)
         self._python = str(python or sys.executable)
         self._job: Job | None = None
@@ -49,8 +51,9 @@ class Pods(StoredJob):
         assert self._job
         pod = job_objects(self.plan, self._job, IMAGE)[0]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
         fields = {
+            "metadata.labels['jobset.sigs.k8s.io/jobset-uid']": self.uid,
             "metadata.labels['jobset.sigs.k8s.io/restart-attempt']": str(self.restarts),
-            "status.podIP": f"127.0.0.{index + 2}",
+            "status.podIP": f"127.0.{self._starts}.{index + 2}",
             "spec.nodeName": f"ip-10-0-0-{index}.us-west-2.compute.internal",
         }
         rendered = {
@@ -62,7 +65,7 @@ class Pods(StoredJob):
             "JOB_COMPLETION_INDEX": str(index),
             "PATH": f"{Path(self._python).parent}:{os.environ['PATH']}",
             "HOME": str(self.folder),
-            "TRN_FOLDER": str(self.folder / f"work-{self.restarts}-{index}"),
+            "TRN_FOLDER": str(self.folder / f"work-{self._starts}-{index}"),
             "TRN_WAIT_SECONDS": str(self.wait_seconds),
             "TRN_HTTP_PAUSE": "0.05",
             **self.aws.pod_environment(self.folder),
@@ -71,7 +74,7 @@ class Pods(StoredJob):
     def start(self, *indexes: int) -> None:
         """Start the pods with these indexes. Default: all."""
         for index in indexes or range(self.plan.nodes):
-            with (self.folder / f"pod-{self.restarts}-{index}").open("wb") as out:
+            with (self.folder / f"pod-{self._starts}-{index}").open("wb") as out:
                 self.processes.append(
                     subprocess.Popen(
                         [self._python, "-m", "trn_pod"],
@@ -86,11 +89,18 @@ class Pods(StoredJob):
     def wait(self) -> list[int]:
         """The exit codes. JobSet then starts the job again, or not."""
         codes = [process.wait(TIMEOUT_SECONDS) for process in self.processes]
-        self.processes, self.restarts = [], self.restarts + 1
+        self.processes, self.restarts, self._starts = [], self.restarts + 1, self._starts + 1
         return codes
 
-    def output(self, index: int, restarts: int = 0) -> str:
-        return (self.folder / f"pod-{restarts}-{index}").read_text()
+    def suspend(self) -> list[int]:
+        """End the pods, as for Kueue. Returns the exit codes. JobSet then starts pods with the same labels."""
+        for process in self.processes:
+            process.terminate()
+        codes, self.restarts = self.wait(), self.restarts - 1
+        return codes
+
+    def output(self, index: int, start: int = 0) -> str:
+        return (self.folder / f"pod-{start}-{index}").read_text()
 
     def close(self) -> None:
         for process in self.processes:

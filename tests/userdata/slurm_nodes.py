@@ -20,6 +20,7 @@ from trainium_core.engines.pcs.batch_script import batch_script
 from trainium_core.plan import Plan
 from trainium_wire.job import Job
 
+SLURM_ID = "7"
 PROGRAMS = {
     "srun": """declare -A ranks
 while [[ $1 == --* ]]; do shift; done
@@ -53,14 +54,14 @@ class SlurmNodes(StoredJob):
     """`submit` stores a job in S3. Each `run` runs its batch script, as Slurm does at first and after each requeue.
 
     Attributes:
-        restarts: How often Slurm has started the batch script again. Slurm also counts starts in which no task began.
+        slurm_id: Slurm's ID of the job, which a requeued job keeps.
     """
 
     def __init__(self, folder: Path, plan: Plan, aws: AwsStandIn) -> None:
         self.plan, self.aws, self.folder = plan, aws, folder
         self._job: Job | None = None
         self.process: subprocess.Popen[str] | None = None
-        self.restarts = 1
+        self.slurm_id = SLURM_ID
         for name, body in PROGRAMS.items():
             _write(folder / "bin" / name, f"#!/bin/bash\n{body}\n", mode=0o755)
         link_packages(folder / "opt", "trn_node", "trn_job", "trn_cache", "trn_slurm")
@@ -180,9 +181,8 @@ class SlurmNodes(StoredJob):
             "NODES": str(self.folder),
             "JOB": JOB,
             "HOME": str(self.folder),
-            "SLURM_JOB_ID": "7",
+            "SLURM_JOB_ID": self.slurm_id,
             "SLURM_JOB_NUM_NODES": str(self.plan.nodes),
-            "SLURM_RESTART_COUNT": str(self.restarts),
             "TRN_HTTP_PAUSE": "0.05",
             **self.aws.loopback_environment,
         }

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.userdata.aws_stand_in import AwsStandIn
+from tests.userdata.node_files import TIMEOUT_SECONDS
 from tests.userdata.plans import plan_for
 from tests.userdata.pods import Pods
 from trainium_wire.job import RESTART_CODE
@@ -82,13 +83,66 @@ def test_job_stopped_before_all_pods_run_ends_the_pod(pods: Pods) -> None:
     assert pods.content("end.json")["result"] == "stopped"
 
 
-def test_yaml_that_is_applied_twice_begins_no_second_attempt(pods: Pods) -> None:
-    pods.submit({"train.py": SHOWS})
-    pods.put("attempts/1/start.json", {"attempt": 1, "membership": "another", "nodes": []})
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_second_submission_begins_no_attempt(pods: Pods, restarts: int) -> None:
+    pods.submit({"train.py": SHOWS}, retries=1)
+    pods.put("attempts/1/start.json", {"attempt": 1, "submission": "uid-1", "nodes": []})
+    pods.uid, pods.restarts = "uid-2", restarts
     pods.start(0)
     assert pods.wait() == [1]
     assert "it was submitted twice to JobSet" in pods.output(0)
     assert not pods.content("attempts/2/start.json")
+
+
+def test_suspended_job_continues_from_its_checkpoint_when_it_resumes(pods: Pods) -> None:
+    pods.submit({"train.py": FAILS_ONCE.replace("sys.exit(9)", "import time; time.sleep(600)")}, retries=1)
+    pods.start()
+    pods.await_(lambda: pods.content("checkpoints/step-1.json"))
+    assert pods.suspend() == [RESTART_CODE, 0], pods.output(0)
+    pods.start()
+    assert pods.wait() == [0, 0], pods.output(0, 1)
+    assert "resumed one" in pods.log(attempt=2)
+    assert (pods.content("end.json")["result"], pods.content("end.json")["attempts"]) == ("succeeded", 2)
+
+
+def test_pods_of_a_suspended_start_are_not_counted(pods: Pods) -> None:
+    pods.submit({"train.py": SHOWS})
+    pods.start(0)
+    pods.await_(lambda: any("/ready/uid-1-0/" in key for key in pods.aws.records))
+    assert pods.suspend() == [RESTART_CODE]
+    pods.start(1)  # It answers the call of the first pod, which has ended.
+    pods.await_(lambda: any(key.endswith("/1.json") for key in pods.aws.records))
+    pods.start(0)
+    assert pods.wait() == [0, 0], pods.output(0, 1)
+    assert [node["address"] for node in pods.content("attempts/1/start.json")["nodes"]] == ["127.0.1.2", "127.0.1.3"]
+
+
+@pytest.mark.parametrize("service", ["S3", "Pod Identity"])
+def test_pods_wait_while_a_service_is_unavailable(pods: Pods, service: str) -> None:
+    pods.submit({"train.py": SHOWS})
+    statuses = iter([503] * 50)
+    name = "identity_status" if service == "Pod Identity" else "get_status"
+    setattr(pods.aws, name, lambda *_: next(statuses, 200))
+    pods.start()
+    assert pods.wait() == [0, 0], pods.output(0)
+    assert "retrying" in pods.output(0) + pods.output(1)
+
+
+@pytest.mark.parametrize(("status", "seconds"), [(503, 1.0), (403, TIMEOUT_SECONDS)])
+def test_pods_end_if_s3_stays_unavailable_or_refuses(pods: Pods, status: int, seconds: float) -> None:
+    pods.wait_seconds = seconds
+    pods.submit({"train.py": SHOWS})
+    pods.aws.get_status = lambda name: 200 if name.endswith("/job.json") else status
+    pods.start(0)
+    assert pods.wait() == [1]
+    assert f": {status} " in pods.output(0)
+
+
+def test_job_in_an_image_without_a_framework_says_that_it_has_no_compile_cache(pods: Pods) -> None:
+    pods.submit({"train.py": SHOWS})
+    pods.start()
+    assert pods.wait() == [0, 0]
+    assert "no compile cache: python3 of the image has no framework" in pods.log()
 
 
 def test_pod_without_an_identity_names_the_association(pods: Pods, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.userdata.aws_stand_in import AwsStandIn
 from tests.userdata.node_files import JOB
 from tests.userdata.plans import plan_for
-from tests.userdata.slurm_nodes import SlurmNodes
+from tests.userdata.slurm_nodes import SLURM_ID, SlurmNodes
 from trainium_userdata.node.trn_node.objects import Objects
 from trainium_userdata.node.trn_slurm.attempts import Attempts
 from trainium_userdata.node.trn_slurm.slurm import why_ended
@@ -162,7 +162,7 @@ def test_job_that_was_stopped_while_it_waited_is_cancelled(
 def test_job_that_is_stopped_in_the_pause_before_an_attempt_is_cancelled(slurm: SlurmNodes) -> None:
     slurm.submit("print('begun')", retries=2)
     for attempt in (1, 2):
-        slurm.put(f"attempts/{attempt}/start.json", {"at": now_text(), "resume_from": None})
+        slurm.put(f"attempts/{attempt}/start.json", {"at": now_text(), "submission": SLURM_ID, "resume_from": None})
         slurm.put(f"attempts/{attempt}/end.json", {"result": "node-lost", "at": now_text()})
     reads = []
 
@@ -182,14 +182,15 @@ def test_job_that_is_stopped_in_the_pause_before_an_attempt_is_cancelled(slurm: 
 def test_second_slurm_job_does_not_disturb_the_first(slurm: SlurmNodes) -> None:
     slurm.submit("print('begun')", retries=1)
     cut_off(slurm, at=now_text())
-    slurm.restarts = 0
+    slurm.slurm_id = "8"
     assert slurm.run() == 1
     assert "attempt 1 of the job was begun elsewhere: it was submitted twice to Slurm" in slurm.output
     assert slurm.content("attempts/1/end.json") == slurm.content("end.json") == {}
 
 
 def attempts_in_process(slurm: SlurmNodes, monkeypatch: pytest.MonkeyPatch) -> Attempts:
-    for name, value in {**slurm.aws.loopback_environment, "ROOT": str(slurm.folder / "0")}.items():
+    root = str(slurm.folder / "0")
+    for name, value in {**slurm.aws.loopback_environment, "ROOT": root, "SLURM_JOB_ID": SLURM_ID}.items():
         monkeypatch.setenv(name, value)
     return Attempts(JOB, Objects(retries=0))
 
@@ -197,7 +198,7 @@ def attempts_in_process(slurm: SlurmNodes, monkeypatch: pytest.MonkeyPatch) -> A
 def cut_off(slurm: SlurmNodes, at: str) -> None:
     """Store the start of an attempt without an end, as after the loss of a node that ended the allocation."""
     nodes = [{"instance_id": f"i-{rank}", "address": f"127.0.0.{rank + 2}"} for rank in (0, 1)]
-    slurm.put("attempts/1/start.json", {"attempt": 1, "at": at, "nodes": nodes})
+    slurm.put("attempts/1/start.json", {"attempt": 1, "at": at, "submission": SLURM_ID, "nodes": nodes})
 
 
 def test_attempt_that_was_cut_off_ends_as_node_lost_and_another_begins(slurm: SlurmNodes) -> None:
@@ -281,7 +282,7 @@ def test_attempt_does_not_begin_if_a_task_did_not_start(slurm: SlurmNodes) -> No
     slurm.submit("print('begun')")
     slurm.start_with_addresses([1], seconds=0)
     assert slurm.wait() == 1
-    assert "the allocation's number of nodes is 1; the job needs 2" in slurm.output
+    assert "Slurm has started 1 nodes; the job needs 2" in slurm.output
     assert slurm.content("attempts/1/start.json") == {}
 
 
@@ -295,7 +296,7 @@ def test_task_without_an_attempt_runs_nothing(slurm: SlurmNodes) -> None:
 def test_allocation_of_another_size_does_not_begin(slurm: SlurmNodes) -> None:
     slurm.submit("print('begun')", nodes=1)
     assert slurm.run() == 1
-    assert "the allocation's number of nodes is 2; the job needs 1" in slurm.output
+    assert "Slurm has started 2 nodes; the job needs 1" in slurm.output
 
 
 @pytest.mark.parametrize("state", ["TIMEOUT", "DEADLINE", "COMPLETING", ""])

@@ -19,7 +19,8 @@ JOB_LABEL, CLUSTER_LABEL = "trn/job", "trn/cluster"
 """Labels of the JobSet and its pods. NeuronNodeGroup sets CLUSTER_LABEL on nodes."""
 
 QUEUE_LABEL, PRIORITY_LABEL = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
-_RESTART_LABEL = "jobset.sigs.k8s.io/restart-attempt"
+_UID_LABEL, _RESTART_LABEL = "jobset.sigs.k8s.io/jobset-uid", "jobset.sigs.k8s.io/restart-attempt"
+"""Labels that JobSet sets on pods (jobset_controller.go, 0.12). A JobSet that Kueue suspends and resumes keeps both."""
 _NEURON_TAINT = "aws.amazon.com/neuron"
 _PLUGIN_RESOURCES = {"neuron": "aws.amazon.com/neuron", "efa": "vpc.amazonaws.com/efa"}
 _DEVICE_CLASSES = {"neuron": "neuron.aws.com", "efa": "efa.networking.k8s.aws"}
@@ -176,7 +177,6 @@ def _environment(plan: Plan, job: Job, pods: PodSettings) -> Mapping[str, Mappin
     """The environment of the program. JOB_COMPLETION_INDEX, the rank, comes from Kubernetes."""
     values = {
         "TRN_JOB": job.id,
-        "TRN_JOBSET": job_set_name(job),
         "TRN_JOBS_URL": jobs_url(pods.bucket),
         "TRN_FOLDER": _WORK,
         "TRN_WAIT_SECONDS": str(_WAIT_SECONDS),
@@ -192,6 +192,7 @@ def _environment(plan: Plan, job: Job, pods: PodSettings) -> Mapping[str, Mappin
         **({"NEURON_LOGICAL_NC_CONFIG": str(plan.lnc)} if plan.type.logical_neuroncore_configs else {}),
     }
     fields = {
+        "TRN_JOBSET_UID": f"metadata.labels['{_UID_LABEL}']",
         "TRN_RESTARTS": f"metadata.labels['{_RESTART_LABEL}']",
         "TRN_POD_ADDRESS": "status.podIP",
         "TRN_NODE_NAME": "spec.nodeName",

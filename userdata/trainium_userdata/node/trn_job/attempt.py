@@ -38,7 +38,7 @@ class _AttemptEndedError(Exception):
 
 
 class NodeAttempt:
-    """One attempt on this node.
+    """One attempt on this node. After SIGTERM, `terminated` is set.
 
     Args:
         launch: The launch.
@@ -69,7 +69,7 @@ class NodeAttempt:
         self._exit_code: int | None = None
         self._command: Command | None = None
         self._venv = launch.venv
-        self._terminated, self._killed_at = False, float("inf")
+        self.terminated, self._killed_at = False, float("inf")
         self._results = Results(launch, store, self.log)
         self._reporting = PeriodicThread("record", self._report, lambda: launch.timing.report)
         self.peer_port = 0
@@ -167,7 +167,7 @@ class NodeAttempt:
                 self._phases["first_step"] = self._progress.first - self._started
 
     def _terminate(self, *_: object) -> None:
-        self._terminated = True
+        self.terminated = True
         self._killed_at = min(self._killed_at, time.monotonic() + self._launch.timing.terminated)
 
     @contextlib.contextmanager
@@ -227,7 +227,7 @@ class NodeAttempt:
         self._raise_if_over()
 
     def _is_ending(self) -> bool:
-        return self._terminated or self._end.over.is_set() or self._is_late()
+        return self.terminated or self._end.over.is_set() or self._is_late()
 
     def _is_late(self) -> bool:
         """Whether the job has reached its time limit, which includes the preparation. Node 0 decides for all nodes."""
@@ -238,7 +238,7 @@ class NodeAttempt:
         if exit_code == -signal.SIGTERM:
             # A scheduler sends SIGTERM to this process, too.
             self._end.over.wait(1)
-        if self._terminated:
+        if self.terminated:
             self._declare_termination()
         if self._is_late():
             limit = self._launch.spec.time_limit_seconds
@@ -323,7 +323,7 @@ class NodeAttempt:
         timing, soon = self._launch.timing, time.monotonic() + self._launch.timing.soon
         pending = [-1] if self._launch.rank else list(range(1, len(self._launch.nodes)))
         while not self._end.over.is_set():
-            if self._terminated:
+            if self.terminated:
                 self._declare_termination()
             pending = [rank for rank in pending if rank < 0 or not has_succeeded(self._launch, self._store, rank)]
             if not pending:
@@ -337,7 +337,7 @@ class NodeAttempt:
         """Whether the attempt ends because a node will be interrupted."""
         may_be = self._finder.failure(self._exit_code or 0).may_be_a_consequence
         return self._notices.end_attempt(
-            self._exit_code, is_lost=self._terminated and not self._why_ended, may_be_a_consequence=may_be
+            self._exit_code, is_lost=self.terminated and not self._why_ended, may_be_a_consequence=may_be
         )
 
     def _declare_interruption(self) -> None:

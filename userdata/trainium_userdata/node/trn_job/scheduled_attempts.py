@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainium_wire.job import (
     FAILED,
     INTERRUPTED,
     NODE_LOST,
+    RESULTS_LOST,
     STOPPED,
+    SUCCEEDED,
     TIME_LIMIT,
     Job,
     Outcome,
@@ -29,8 +31,8 @@ from .store import Store
 
 STOP_SECONDS = 2.5
 """Seconds between checks whether a job was stopped during the pause before an attempt."""
-DONE = ("ended", FAILED)
-"""Final states of nodes in an attempt that did not succeed."""
+DONE = ("ended", FAILED, SUCCEEDED, RESULTS_LOST)
+"""Final states of nodes."""
 
 
 class OverError(Exception):
@@ -42,6 +44,10 @@ class OverError(Exception):
         self.exit_code = task_exit_code(end)
 
 
+class BegunElsewhereError(Exception):
+    """An attempt of the job was begun by another submission, or by another start of this one."""
+
+
 class ScheduledAttempts:
     """The attempts of a job.
 
@@ -50,26 +56,28 @@ class ScheduledAttempts:
         s3: Requests to S3.
         url: S3 URL of the folder of all jobs.
         scheduler: Name of the scheduler, in messages.
-        restarts: How often the scheduler has started the job again.
+        submission: What the scheduler calls this submission of the job. It stays the same when the scheduler starts
+            the job again.
 
     Raises:
-        OSError: S3 does not answer or refuses, or does not have the job.
+        OSError: S3 does not answer or refuses.
+        LookupError: S3 does not have the job.
         ValueError: The job is invalid.
     """
 
-    def __init__(self, job_id: str, s3: Objects, url: str, *, scheduler: str, restarts: int) -> None:
-        self.url, self._scheduler, self._restarts = url, scheduler, restarts
+    def __init__(self, job_id: str, s3: Objects, url: str, *, scheduler: str, submission: str) -> None:
+        self.url, self._scheduler, self._submission = url, scheduler, submission
         self.store, self.keys, self._s3 = Store(s3, self.url), job_keys(job_id, ""), s3
         record = self.store.read(self.keys.job)
         if record is None:
-            raise OSError(f"{self.url} has no job {job_id}")
+            raise LookupError(f"{self.url} has no job {job_id}")
         self.spec = Job.from_json(json.dumps(record))
 
-    def refuse_second_submission(self, attempts: int) -> None:
-        """Raises OSError if the scheduler starts the job for the first time, but attempts have begun."""
-        if attempts and not self._restarts:
+    def refuse_second_submission(self, starts: Sequence[Mapping[str, Any]]) -> None:
+        """Raises BegunElsewhereError if another submission has begun the last of the attempts with these starts."""
+        if starts and starts[-1].get("submission") != self._submission:
             twice = f"it was submitted twice to {self._scheduler}"
-            raise OSError(f"attempt {attempts} of the job was begun elsewhere: {twice}")
+            raise BegunElsewhereError(f"attempt {len(starts)} of the job was begun elsewhere: {twice}")
 
     def begin(self, nodes: Mapping[str, str], membership: str = "") -> int:
         """Write the start of the next attempt, and return its number.
@@ -83,16 +91,17 @@ class ScheduledAttempts:
 
         Raises:
             OverError: The job has ended.
-            OSError: S3 does not answer or refuses, or another allocation has begun the attempt.
+            BegunElsewhereError: Another submission or start has begun the attempt.
+            OSError: S3 does not answer or refuses.
             ValueError: The number of nodes is not that of the job.
         """
         if len(nodes) != self.spec.nodes:
-            raise ValueError(f"the allocation's number of nodes is {len(nodes)}; the job needs {self.spec.nodes}")
+            raise ValueError(f"{self._scheduler} has started {len(nodes)} nodes; the job needs {self.spec.nodes}")
         over = self.store.read(self.keys.end)
         if over is not None:
             raise OverError(over)
         starts = self.starts()
-        self.refuse_second_submission(len(starts))
+        self.refuse_second_submission(starts)
         if starts and self.store.read(self.attempt(len(starts)).end) is None:
             reason = f"{self._scheduler} started the job again: it lost a node, or gave its nodes to another job"
             self.declare(len(starts), NODE_LOST, reason)
@@ -104,20 +113,23 @@ class ScheduledAttempts:
             self.close(len(starts), final)
             raise OverError(final)
         if end is not None and pause:
-            # The allocation is kept: another one may lose the nodes that have passed their tests.
+            # The job keeps its nodes, which have passed their tests.
             self._pause(timestamp(end["at"]) + pause, len(starts))
         number = len(starts) + 1
         start = start_record(
             number,
             nodes,
             membership=membership,
+            submission=self._submission,
             checkpoint=following.checkpoint,
             checkpoint_job=following.job,
             checkpoint_saved_at=following.saved_at,
             seconds_left=self._seconds_left(starts),
         )
-        if not self.store.create(self.attempt(number).start, start):
-            raise OSError(f"attempt {number} of the job was begun by another allocation")
+        key = self.attempt(number).start
+        # Without the response to a request that S3 has served, its repetition finds the object.
+        if not self.store.create(key, start) and self.store.read(key) != start:
+            raise BegunElsewhereError(f"attempt {number} of the job was begun by another start of it")
         return number
 
     def _final_end(self, left: float | None, following: Resumption) -> dict[str, Any] | None:

@@ -23,7 +23,12 @@ class Credentials(NamedTuple):
 
 
 class Imds:
-    """The service. Default endpoint: AWS_EC2_METADATA_SERVICE_ENDPOINT, or the standard address."""
+    """The service, as the source of the credentials for requests to AWS.
+
+    Default endpoint: AWS_EC2_METADATA_SERVICE_ENDPOINT, or the standard address.
+    """
+
+    no_credentials = "the metadata service has no credentials of an instance role"
 
     def __init__(self, endpoint: str | None = None, *, retries: int | None = None) -> None:
         address = endpoint or os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or "http://169.254.169.254"
@@ -40,19 +45,23 @@ class Imds:
         return response.body.decode(errors="replace") if response.status == 200 else None
 
     def credentials(self) -> Credentials:
-        """The credentials of the instance's role. Raises OSError if the service returns none."""
+        """The credentials of the role. Raises OSError if the service returns none."""
         known = self._credentials
         if known and time.monotonic() - known[0] < CREDENTIALS_SECONDS:
             return known[1]
-        folder = "iam/security-credentials/"
-        role = (self.get(folder) or "").strip()
         try:
-            document = json.loads(self.get(folder + role.splitlines()[0]) or "")
+            document = json.loads(self.credentials_document())
             credentials = Credentials(document["AccessKeyId"], document["SecretAccessKey"], document["Token"])
         except (ValueError, LookupError, TypeError):
-            raise OSError("the metadata service has no credentials of an instance role") from None
+            raise OSError(self.no_credentials) from None
         self._credentials = time.monotonic(), credentials
         return credentials
+
+    def credentials_document(self) -> str | bytes:
+        """The credentials as JSON, or another text without any. Raises OSError."""
+        folder = "iam/security-credentials/"
+        roles = (self.get(folder) or "").split()
+        return self.get(folder + roles[0]) or "" if roles else ""
 
     def _get(self, path: str) -> web.Response:
         if not self._token:

@@ -7,7 +7,7 @@ for the job. The others end with 0 also after a failure, because a failed pod en
 
 from __future__ import annotations
 
-import importlib.util
+import json
 import os
 import shutil
 import signal
@@ -17,11 +17,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from trainium_wire.job import FAILED, NODE_LOST, RESTART_CODE, RESULTS_LOST, SUCCEEDED, Outcome
+from trainium_wire.job import NODE_LOST, RESTART_CODE, Outcome
 from trn_job.attempt import NodeAttempt
 from trn_job.launch import Launch, Timing
-from trn_job.scheduled_attempts import OverError, ScheduledAttempts
-from trn_node import files
+from trn_job.preparation import patiently
+from trn_job.scheduled_attempts import BegunElsewhereError, OverError, ScheduledAttempts
+from trn_node import files, job_cache
+from trn_node.check import CONTAINER
 from trn_node.objects import Objects
 from trn_node.secret_values import secret_value
 
@@ -33,10 +35,6 @@ RETRIES = 3
 POLL_SECONDS = 2.5
 STORE_SECONDS, LOST_SECONDS = 1200.0, 60.0
 """How long the first pod waits until the others have stored their results, and after the loss of a node."""
-FINAL = ("ended", FAILED, SUCCEEDED, RESULTS_LOST)
-"""States of a pod that has stored its results."""
-STACKS = {"torch_xla": "xla", "torch_neuronx": "native", "jax": "jax"}
-"""The stack of the compile cache by the package that the image has, the first one that is found."""
 
 Result = TypeVar("Result")
 
@@ -46,37 +44,62 @@ def main() -> int:
     signal.signal(signal.SIGTERM, end_early)
     variables = os.environ
     place = Path(variables["TRN_FOLDER"])
-    os.environ["ROOT"] = str(place / "root")
-    files.write(files.LOCATIONS, f"TRN_REGION={variables['AWS_REGION']}\n")
-    rank, restarts = int(variables["JOB_COMPLETION_INDEX"]), int(variables["TRN_RESTARTS"])
-    identity = PodIdentity(retries=RETRIES)
-    s3 = Objects(identity, retries=RETRIES)
+    write_node_files(place)
+    rank, wait_seconds = int(variables["JOB_COMPLETION_INDEX"]), float(variables["TRN_WAIT_SECONDS"])
+    submission = variables["TRN_JOBSET_UID"]
     try:
-        attempts = ScheduledAttempts(
-            variables["TRN_JOB"], s3, variables["TRN_JOBS_URL"], scheduler="JobSet", restarts=restarts
+        identity = PodIdentity(retries=RETRIES)
+        s3, job, url = Objects(identity, retries=RETRIES), variables["TRN_JOB"], variables["TRN_JOBS_URL"]
+        attempts = persistently(
+            lambda: ScheduledAttempts(job, s3, url, scheduler="JobSet", submission=submission), wait_seconds
         )
-        start_name = f"{variables['TRN_JOBSET']}-{restarts}"
-        pods = Pods(attempts, s3, start=start_name, rank=rank, seconds=float(variables["TRN_WAIT_SECONDS"]))
-        start = pods.join(address=variables["TRN_POD_ADDRESS"], node=variables["TRN_NODE_NAME"])
+        pods = Pods(attempts, s3, start=f"{submission}-{variables['TRN_RESTARTS']}", rank=rank, say=say)
+        start = pods.join(address=variables["TRN_POD_ADDRESS"], node=variables["TRN_NODE_NAME"], seconds=wait_seconds)
         launch = new_launch(attempts, start, rank, place)
-        NodeAttempt(launch, attempts.store, lambda arn: secret_value(arn, identity), why_ended).run()
+        attempt = NodeAttempt(launch, attempts.store, lambda arn: secret_value(arn, identity), why_ended)
+        if attempts.spec.compile_cache and launch.compile_cache is None:
+            attempt.log.say("no compile cache: python3 of the image has no framework with a compile cache")
+        attempt.run()
         shutil.rmtree(launch.folder, ignore_errors=True)
-        return 0 if rank else conclude(attempts, launch.attempt)
+        return 0 if rank else conclude(attempts, attempt, launch.attempt)
     except OverError as over:
-        print(f"trn_pod: job {variables['TRN_JOB']} is over: {over}", file=sys.stderr)
+        say(f"job {variables['TRN_JOB']} is over: {over}")
         return 1
-    except (OSError, ValueError, LookupError) as error:
-        print(f"trn_pod: {type(error).__name__}: {error}", file=sys.stderr)
+    except (BegunElsewhereError, OSError, ValueError, LookupError) as error:
+        say(f"{type(error).__name__}: {error}")
         return 1
 
 
 def end_early(*_: object) -> None:
-    sys.exit(128 + signal.SIGTERM)
+    """Kubernetes ends this pod before an attempt, for example because Kueue suspends the job: that is no failure."""
+    sys.exit(RESTART_CODE)
 
 
 def why_ended() -> tuple[str, str]:
     """Why this pod is ended from outside, as result and reason."""
-    return NODE_LOST, "Kubernetes ended a pod: its node ends, or its JobSet was deleted"
+    return NODE_LOST, "Kubernetes ended a pod: its node ends, or its JobSet was suspended or deleted"
+
+
+def say(text: str) -> None:
+    print(f"trn_pod: {text}", file=sys.stderr, flush=True)
+
+
+def write_node_files(place: Path) -> None:
+    """Write the files that the packages of nodes read, below a root folder of this program."""
+    variables = os.environ
+    os.environ["ROOT"] = str(place / "root")
+    locations = {
+        "TRN_REGION": variables["AWS_REGION"],
+        "TRN_CACHE_URL": variables["TRN_CACHE_URL"],
+        "TRN_CACHE_ACCESS": variables.get("TRN_CACHE_ACCESS", ""),
+    }
+    files.write(files.LOCATIONS, "".join(f"{name}={value}\n" for name, value in locations.items()))
+    plan = {
+        "scope": CONTAINER,
+        "instance_type": variables["TRN_INSTANCE_TYPE"],
+        "logical_neuroncore_config": int(variables["TRN_LNC"]),
+    }
+    files.write(files.PLAN, json.dumps(plan))
 
 
 def new_launch(attempts: ScheduledAttempts, start: dict[str, Any], rank: int, place: Path) -> Launch:
@@ -93,38 +116,30 @@ def new_launch(attempts: ScheduledAttempts, start: dict[str, Any], rank: int, pl
         resume_from=start["resume_from"],
         resume_job=start["resume_job"],
         seconds_left=start["seconds_left"],
-        compile_cache=compile_cache(place) if spec.compile_cache else None,
+        compile_cache=job_cache.compile_cache(None) if spec.compile_cache else None,
         in_container=True,
         timing=Timing(terminated=float(os.environ["TRN_GRACE_SECONDS"])),
     )
 
 
-def compile_cache(place: Path) -> dict[str, Any] | None:
-    """The compile cache for the framework of the image; None without one."""
-    url = os.environ.get("TRN_CACHE_URL")
-    stack = next((stack for package, stack in STACKS.items() if importlib.util.find_spec(package)), None)
-    if not url or stack is None:
-        return None
-    return {
-        "url": url,
-        "folder": str(place / "compile-cache"),
-        "stack": stack,
-        "venv": sys.prefix,
-        "instance_type": os.environ["TRN_INSTANCE_TYPE"],
-        "lnc": int(os.environ["TRN_LNC"]),
-        "read_only": os.environ.get("TRN_CACHE_ACCESS") == "read",
-    }
+def conclude(attempts: ScheduledAttempts, attempt: NodeAttempt, number: int) -> int:
+    """End the job or have JobSet start it again, once the other pods have stored their results.
 
-
-def conclude(attempts: ScheduledAttempts, number: int) -> int:
-    """End the job or have JobSet start it again, once the other pods have stored their results."""
+    Raises:
+        OSError: S3 refuses a request, or is unavailable for long.
+    """
     end = persistently(lambda: attempts.store.read(attempts.attempt(number).end)) or {}
     if Outcome.from_record(end).is_success:
         persistently(lambda: attempts.close(number, end))
         return 0
     restarts = persistently(attempts.is_retried)
     deadline = time.monotonic() + (LOST_SECONDS if end.get("result") == NODE_LOST else STORE_SECONDS)
-    while time.monotonic() < deadline and not persistently(lambda: all_stored(attempts, number)):
+    # After SIGTERM, Kubernetes also ends the other pods, and kills this one soon.
+    while (
+        not attempt.terminated
+        and time.monotonic() < deadline
+        and persistently(lambda: attempts.count_done(number)) < attempts.spec.nodes
+    ):
         time.sleep(POLL_SECONDS)
     if restarts:
         print(f"trn_pod: attempt {number}: {end.get('result')} {end.get('reason')}; starting again", flush=True)
@@ -134,21 +149,9 @@ def conclude(attempts: ScheduledAttempts, number: int) -> int:
     return 1
 
 
-def all_stored(attempts: ScheduledAttempts, number: int) -> bool:
-    """Whether every pod has stored the results of an attempt."""
-    keys = attempts.attempt(number)
-    found = (attempts.store.read(keys.node(rank)) or {} for rank in range(attempts.spec.nodes))
-    return all(each.get("state") in FINAL and "results" in each.get("phases", {}) for each in found)
-
-
-def persistently(work: Callable[[], Result]) -> Result:
-    """Repeat the work until S3 answers."""
-    while True:
-        try:
-            return work()
-        except OSError as error:
-            print(f"trn_pod: {error}", file=sys.stderr, flush=True)
-            time.sleep(POLL_SECONDS)
+def persistently(work: Callable[[], Result], seconds: float = Timing().results) -> Result:
+    """Repeat the work while S3 is unavailable, for a limited time."""
+    return patiently(work, seconds, say, lambda: False)
 
 
 if __name__ == "__main__":

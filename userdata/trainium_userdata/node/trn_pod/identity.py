@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-import time
 from pathlib import Path
 
 from trn_node import web
-from trn_node.imds import CREDENTIALS_SECONDS, Credentials, Imds
+from trn_node.imds import Imds
 
 ADDRESS, TOKEN_FILE = "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
 """Variables that EKS sets in a pod: the address of the credentials, and the file with the token for the request. EKS
@@ -16,31 +14,25 @@ renews the file (AWS SDKs and Tools Reference Guide, container credential provid
 
 
 class PodIdentity(Imds):
-    """Pod Identity in the place of the metadata service, for requests to AWS."""
+    """Pod Identity in the place of the metadata service, for requests to AWS.
+
+    Raises:
+        LookupError: The pod has no identity.
+    """
+
+    no_credentials = "EKS Pod Identity returns no credentials of the pod's role"
 
     def __init__(self, *, retries: int | None = None) -> None:
         super().__init__(retries=retries)
-        self._known: tuple[float, Credentials] | None = None
-
-    def credentials(self) -> Credentials:
-        """The credentials of the pod's role. Raises OSError without any."""
-        if self._known and time.monotonic() - self._known[0] < CREDENTIALS_SECONDS:
-            return self._known[1]
-        address = os.environ.get(ADDRESS)
-        if not address:
-            raise OSError(
+        if ADDRESS not in os.environ:
+            raise LookupError(
                 "this pod has no credentials: its service account needs an EKS Pod Identity association, and the "
                 "cluster the add-on eks-pod-identity-agent"
             )
-        response = web.retry(lambda: self._ask(address), (200,), self.retries)
-        try:
-            document = json.loads(response.body)
-            found = Credentials(document["AccessKeyId"], document["SecretAccessKey"], document["Token"])
-        except (ValueError, LookupError, TypeError):
-            raise OSError(f"EKS Pod Identity returns no credentials, with status {response.status}") from None
-        self._known = time.monotonic(), found
-        return found
 
-    def _ask(self, address: str) -> web.Response:
+    def credentials_document(self) -> str | bytes:
+        return web.retry(self._ask, (200,), self.retries).body
+
+    def _ask(self) -> web.Response:
         token = Path(os.environ.get(TOKEN_FILE, "")).read_text().strip()
-        return web.send("GET", address, {"Authorization": token})
+        return web.send("GET", os.environ[ADDRESS], {"Authorization": token})

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         return 1
     # The imports take as long as the other nodes need to start.
     from trn_job.__main__ import RETRIES
-    from trn_job.scheduled_attempts import OverError
+    from trn_job.scheduled_attempts import BegunElsewhereError, OverError
     from trn_node.objects import Objects
 
     from .attempts import Attempts
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
         if error:
             print(f"trn-slurm: {error}", file=sys.stderr)
         return over.exit_code or 1
-    except (OSError, ValueError, LookupError) as error:
+    except (BegunElsewhereError, OSError, ValueError, LookupError) as error:
         print(f"trn-slurm {options.command}: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
 

@@ -14,7 +14,7 @@ class Attempts(ScheduledAttempts):
     """The attempts of a job of this cluster. Raises as ScheduledAttempts."""
 
     def __init__(self, job_id: str, s3: Objects) -> None:
-        super().__init__(job_id, s3, f"{folder()}/{JOBS_PREFIX}", scheduler="Slurm", restarts=slurm.restarts())
+        super().__init__(job_id, s3, f"{folder()}/{JOBS_PREFIX}", scheduler="Slurm", submission=slurm.job_id())
 
 
 def parse_nodes(text: str) -> tuple[dict[str, str], dict[str, str]]:

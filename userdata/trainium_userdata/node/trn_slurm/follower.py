@@ -15,6 +15,8 @@ from typing import IO, Any, TypeVar, cast
 
 from trainium_wire.formats import time_text
 from trainium_wire.job import NODE_LOST, STOPPED, Outcome
+from trn_job.launch import Timing
+from trn_job.preparation import patiently
 from trn_job.scheduled_attempts import task_exit_code
 
 from . import slurm
@@ -73,7 +75,8 @@ class Follower:
 
         Raises:
             OverError: The job has ended.
-            OSError: S3 does not answer or refuses, or another allocation has begun the attempt.
+            BegunElsewhereError: Another submission or start has begun the attempt.
+            OSError: S3 does not answer or refuses.
             ValueError: The number of nodes is not that of the job.
         """
         self._attempts = attempts
@@ -168,13 +171,9 @@ class Follower:
         return self._persistently(lambda: self._attempts.declare(self._number, result, reason))
 
     def _persistently(self, work: Callable[[], Work]) -> Work:
-        """Repeat the work until S3 answers."""
-        while True:
-            try:
-                return work()
-            except OSError as error:
-                print(f"trn-slurm: {error}", file=sys.stderr)
-                time.sleep(POLL_SECONDS)
+        return patiently(
+            work, Timing().results, lambda text: print(f"trn-slurm: {text}", file=sys.stderr), lambda: False
+        )
 
     def _notice(self, *_: object) -> None:
         self._is_noticed, self._polled_at = True, 0.0

@@ -45,18 +45,13 @@ def _state_beside(state: str) -> str:
 
 
 def _show_job(form: str) -> str:
-    shown = run("scontrol", form, "show", "job", _job_id(), seconds=SECONDS)
+    shown = run("scontrol", form, "show", "job", job_id(), seconds=SECONDS)
     return "" if shown.error else shown.out
-
-
-def restarts() -> int:
-    """How often Slurm has started this job again."""
-    return int(os.environ.get("SLURM_RESTART_COUNT") or 0)
 
 
 def requeue() -> str:
     """Have Slurm end the job and start it again. Returns an error, or an empty text."""
-    return run("scontrol", "requeue", _job_id(), seconds=SECONDS).error
+    return run("scontrol", "requeue", job_id(), seconds=SECONDS).error
 
 
 def cancel() -> str:
@@ -64,8 +59,9 @@ def cancel() -> str:
 
     Otherwise, a job that was stopped would be FAILED in Slurm, and start jobs that depend on its failure.
     """
-    return run("scancel", _job_id(), seconds=SECONDS).error
+    return run("scancel", job_id(), seconds=SECONDS).error
 
 
-def _job_id() -> str:
+def job_id() -> str:
+    """Slurm's ID of this job, which a requeued job keeps."""
     return os.environ["SLURM_JOB_ID"]
