@@ -15,21 +15,24 @@ from trainium_cdk.fleet.node_image import NodeImage
 from trainium_cdk.fleet.node_volumes import RootVolume
 from trainium_cdk.network.network import ClusterNetwork
 from trainium_cdk.network.security_group import HTTP, HTTPS
+from trainium_cdk.physical_names import recorded_bucket_name
 from trainium_cdk.pilot.pilot_props import Budget, PilotEnd, PilotProps
 from trainium_cdk.pilot.sleep_switch import SleepSwitch
-from trainium_cdk.storage.compile_cache import CompileCache
+from trainium_cdk.stack_record import recorded_construct
+from trainium_cdk.storage.compile_cache import CompileCache, cache_url
 from trainium_cdk.storage.elastic_file_system import ElasticFileSystem
 from trainium_cdk.storage.lustre_file_system import LustreFileSystem
 from trainium_cdk.storage.node_file_system import NodeFileSystem
 from trainium_core.catalog.neuron_software import default_image
 from trainium_core.engines.registry import stack_warnings
 from trainium_core.plan import Plan
-from trainium_core.plan.deployed_plan import recorded_settings
+from trainium_core.plan.deployed_plan import recorded_settings, recorded_type
 from trainium_core.plan.node_settings import node_settings
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.plan.settings.file_systems import NEW_EFS
 from trainium_core.plan.settings.network import Egress
 from trainium_core.problems import PlanError, Problem
+from trainium_wire.stack_record import StackRecord
 
 
 def check_region(construct: Construct, plan: Plan) -> None:
@@ -51,6 +54,29 @@ def check_region(construct: Construct, plan: Plan) -> None:
         allowed = f"{stack.region}, the region of the stack {stack.stack_name}"
         fix = f"set env=Environment(region='{plan.region}') on the stack, or the plan's region='{stack.region}'"
         raise PlanError([Problem(key="region", got=plan.region, allowed=allowed, fix=fix)])
+
+
+def plan_record(
+    construct: Construct,
+    plan: Plan,
+    engine: str,
+    *,
+    bucket: s3.Bucket,
+    cache: CompileCache,
+    topic_arn: str | None = None,
+) -> StackRecord:
+    """The record of the construct that an engine's stack has, by its key in trn:stacks."""
+    return StackRecord(
+        cluster=plan.cluster_name,
+        stack=Stack.of(construct).stack_name,
+        construct=recorded_construct(construct),
+        engine=engine,
+        bucket=recorded_bucket_name(construct, bucket),
+        cache_url=cache_url(recorded_bucket_name(construct, cache.bucket)),
+        settings=recorded_settings(plan, engine),
+        instance_type=recorded_type(plan.type, plan.region),
+        topic_arn=topic_arn,
+    )
 
 
 def add_plan_warnings(construct: Construct, plan: Plan, engine: str) -> None:

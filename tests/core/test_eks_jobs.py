@@ -1,6 +1,7 @@
 """Jobs on EKS, with S3 and CloudFormation in moto, and a stand-in for kubectl that records its calls."""
 
 import json
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,13 +11,13 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from tests.core.aws_stubs import create_bucket, put_record, stack_record
-from tests.core.job_bucket import BUCKET
+from tests.core.aws_stubs import client, create_bucket, put_record, stack_record
+from tests.core.job_bucket import BUCKET, NodesOfAJob
 from tests.core.plans import from_settings, the_problem
 from trainium_core.engines.eks.aws_jobs import KubernetesJobs, PreparedEksJob
 from trainium_core.engines.eks.kubectl import Kubectl, cluster_context
 from trainium_core.engines.eks.set_states import set_states
-from trainium_core.jobs.engine import NoStackError, NotStartedError, check_keys
+from trainium_core.jobs.engine import NoStackError, NotStartedError, StartUnknownError, check_keys
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import pack_source
@@ -27,18 +28,21 @@ pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 PLAN = from_settings(nodes=2, stacks="eks", eks_cluster="prod", eks_namespace="training", eks_image="image:1")
 STACK = "EksJobsStack"
+ACCOUNT = "123456789012"
+"""The account of moto."""
 CONFIG = {
     "current-context": "other",
     "contexts": [
-        {"name": "other", "context": {"cluster": "arn:aws:eks:us-west-2:111122223333:cluster/dev"}},
-        {"name": "mine", "context": {"cluster": "arn:aws:eks:us-west-2:111122223333:cluster/prod"}},
+        {"name": "other", "context": {"cluster": f"arn:aws:eks:us-west-2:{ACCOUNT}:cluster/dev"}},
+        {"name": "mine", "context": {"cluster": f"arn:aws:eks:us-west-2:{ACCOUNT}:cluster/prod"}},
     ],
 }
 RECORDER = """#!/bin/bash
 echo "$*" >>"$KUBECTL/calls"
 case "$1" in
 config) cat "$KUBECTL/config" ;;
-apply) cat >"$KUBECTL/applied"; if [[ -e $KUBECTL/refusal ]]; then cat "$KUBECTL/refusal" >&2; exit 1; fi ;;
+apply) objects=$(cat); echo "$objects" >>"$KUBECTL/applied"
+  if [[ $objects == *"$(cat "$KUBECTL/refused")"* ]]; then cat "$KUBECTL/refusal" >&2; exit 1; fi ;;
 get) if [[ -e $KUBECTL/absent/$3 ]]; then echo 'Error from server (NotFound): no' >&2; exit 1; fi
   if [[ -e $KUBECTL/error ]]; then cat "$KUBECTL/error" >&2; exit 1; fi
   cat "$KUBECTL/items" ;;
@@ -56,6 +60,7 @@ class Recorder:
         (folder / "kubectl").write_text(RECORDER)
         (folder / "kubectl").chmod(0o755)
         self.items()
+        self.refuse("nothing", "")
 
     def items(self, *items: Any) -> None:
         self.write("items", json.dumps({"items": items}))
@@ -65,11 +70,18 @@ class Recorder:
 
     @property
     def calls(self) -> list[str]:
-        return (self._folder / "calls").read_text().splitlines()
+        calls = self._folder / "calls"
+        return calls.read_text().splitlines() if calls.exists() else []
+
+    def refuse(self, kind: str, message: str) -> None:
+        """Let kubectl fail with a message when it applies an object of this kind."""
+        self.write("refused", f'"kind": "{kind}"')
+        self.write("refusal", message)
 
     @property
     def applied(self) -> list[Any]:
-        return json.loads((self._folder / "applied").read_text())["items"]
+        lines = (self._folder / "applied").read_text().splitlines()
+        return [item for line in lines for item in json.loads(line)["items"]]
 
 
 @pytest.fixture
@@ -121,21 +133,60 @@ def test_job_is_stored_and_its_objects_applied_in_the_order_of_their_use(
     assert job.check() == []
     assert job.submit() == ()
     assert [one["kind"] for one in kubectl.applied] == ["ConfigMap", "JobSet"]
-    (applied,) = [call for call in kubectl.calls if call.startswith("apply")]
-    assert "--server-side" in applied
-    assert "--context mine --namespace training" in applied
+    for call in (call for call in kubectl.calls if call.startswith("apply")):
+        assert "--server-side" in call
+        assert "--context mine --namespace training" in call
     assert jobs.store.job(job.job_id) == job.job
 
 
 def test_refused_job_has_failed_with_the_message(jobs: KubernetesJobs, kubectl: Recorder, prepare: Prepare) -> None:
     job = prepare()
-    kubectl.write("refusal", 'error: no matches for kind "JobSet"')
+    kubectl.refuse("JobSet", 'error: no matches for kind "JobSet"')
     with pytest.raises(RequestRefusedError, match="no matches for kind"):
         job.submit()
     state = jobs.state(job.job_id)
     assert state
     assert state.outcome
     assert "no matches for kind" in state.outcome.reason
+
+
+UNANSWERED = "Error from server (Timeout): Timeout: request did not complete within requested timeout"
+
+
+def test_unanswered_job_set_may_have_started(jobs: KubernetesJobs, kubectl: Recorder, prepare: Prepare) -> None:
+    job = prepare()
+    kubectl.refuse("JobSet", UNANSWERED)
+    with pytest.raises(StartUnknownError, match="Timeout"):
+        job.submit()
+    assert not jobs.store.has_ended(job.job_id)
+
+
+def test_kubectl_that_hangs_may_have_started_the_job(
+    jobs: KubernetesJobs, prepare: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = prepare()
+    run = subprocess.run
+
+    def hangs(arguments: list[str], **options: Any) -> Any:
+        if '"kind": "JobSet"' in options["input"]:
+            raise subprocess.TimeoutExpired(arguments, 60)
+        return run(arguments, **options)
+
+    monkeypatch.setattr(subprocess, "run", hangs)
+    with pytest.raises(StartUnknownError, match="did not end within 60 seconds"):
+        job.submit()
+    assert not jobs.store.has_ended(job.job_id)
+
+
+def test_no_job_set_is_applied_without_what_its_pods_use(
+    jobs: KubernetesJobs, kubectl: Recorder, prepare: Prepare
+) -> None:
+    job = prepare()
+    kubectl.refuse("ConfigMap", UNANSWERED)
+    with pytest.raises(RequestRefusedError, match="Timeout"):
+        job.submit()
+    assert [one["kind"] for one in kubectl.applied] == ["ConfigMap"]
+    assert jobs.store.has_ended(job.job_id)
 
 
 @pytest.mark.parametrize(
@@ -170,8 +221,10 @@ def test_machine_without_kubectl_is_reported(prepare: Prepare, monkeypatch: pyte
     ("contexts", "expected"),
     [
         ({"a": "arn:aws:eks:us-west-2:1:cluster/prod"}, "a"),
-        ({"a": "prod.us-west-2.eksctl.io"}, "a"),
-        ({"a": "arn:aws:eks:us-west-2:1:cluster/prod", "now": "arn:aws:eks:us-west-2:2:cluster/prod"}, "now"),
+        ({"a": "arn:aws:eks:us-west-2:1:cluster/prod", "now": "arn:aws:eks:us-west-2:1:cluster/prod"}, "now"),
+        ({"a": "arn:aws:eks:us-west-2:1:cluster/prod", "now": "arn:aws:eks:us-west-2:2:cluster/prod"}, "a"),
+        ({"a": "arn:aws:eks:us-west-2:2:cluster/prod"}, None),
+        ({"a": "prod.us-west-2.eksctl.io"}, None),
         ({"a": "arn:aws:eks:us-east-1:1:cluster/prod"}, None),
         ({"a": "arn:aws:eks:us-west-2:1:cluster/not-prod"}, None),
     ],
@@ -181,13 +234,13 @@ def test_context_is_that_of_the_cluster(contexts: dict[str, str], expected: str 
         "current-context": "now",
         "contexts": [{"name": name, "context": {"cluster": cluster}} for name, cluster in contexts.items()],
     }
-    assert cluster_context(config, "prod", "us-west-2") == expected
+    assert cluster_context(config, "prod", "us-west-2", "1") == expected
 
 
 def test_missing_context_names_the_command_that_creates_it(kubectl: Recorder) -> None:
     del kubectl
-    with pytest.raises(UnavailableError, match="update-kubeconfig --region us-west-2 --name absent"):
-        Kubectl("absent", "us-west-2", "default").items("pods", "a=b")
+    with pytest.raises(UnavailableError, match=r"of account 1: .*update-kubeconfig --region us-west-2 --name prod"):
+        Kubectl("prod", "us-west-2", lambda: "1", "default").items("pods", "a=b")
 
 
 @pytest.mark.parametrize(
@@ -232,15 +285,41 @@ def test_job_whose_job_set_failed_without_a_report_has_failed(
     assert (state.outcome.result, "exit code 137" in state.outcome.reason) == ("failed", True)
 
 
-@pytest.mark.parametrize(("age", "is_over"), [(timedelta(0), False), (timedelta(hours=1), True)])
-def test_job_without_a_job_set_has_failed_unless_it_is_new(
-    jobs: KubernetesJobs, prepare: Prepare, age: timedelta, *, is_over: bool
-) -> None:
-    job = prepare(now=datetime.now(UTC) - age)
-    job.submit()
-    state = jobs.state(job.job_id)
+@pytest.fixture
+def uploaded(prepare: Prepare) -> PreparedEksJob:
+    """A job whose YAML has not been applied in the hour since its upload."""
+    job = prepare(now=datetime.now(UTC) - timedelta(hours=1))
+    job.upload()
+    return job
+
+
+def test_uploaded_job_is_open_until_it_is_stopped(jobs: KubernetesJobs, uploaded: PreparedEksJob) -> None:
+    state = jobs.state(uploaded.job_id)
     assert state
-    assert state.is_over == is_over
+    assert (state.status, state.is_over) == ("not in Kubernetes", False)
+    assert "apply its YAML" in state.detail
+    jobs.stop(uploaded.job_id)
+    state = jobs.state(uploaded.job_id)
+    assert state
+    assert state.status == "stopped"
+
+
+def test_job_whose_job_set_was_deleted_after_its_start_has_failed(
+    jobs: KubernetesJobs, uploaded: PreparedEksJob
+) -> None:
+    NodesOfAJob(client("s3"), uploaded.job).start()
+    state = jobs.state(uploaded.job_id)
+    assert state
+    assert state.outcome
+    assert (state.outcome.result, "Kubernetes no longer has this job" in state.outcome.reason) == ("failed", True)
+
+
+def test_stopped_job_whose_pods_report_is_not_closed(jobs: KubernetesJobs, uploaded: PreparedEksJob) -> None:
+    nodes = NodesOfAJob(client("s3"), uploaded.job)
+    nodes.start()
+    nodes.node(0, "running", at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+    jobs.stop(uploaded.job_id)
+    assert not jobs.store.has_ended(uploaded.job_id)
 
 
 def test_unreadable_job_set_leaves_the_state_open(jobs: KubernetesJobs, kubectl: Recorder, prepare: Prepare) -> None:
@@ -266,15 +345,16 @@ def test_stopped_job_is_deleted_only_if_it_waits(
 
 def test_upload_stores_what_applied_yaml_uses(jobs: KubernetesJobs, kubectl: Recorder, prepare: Prepare) -> None:
     job = prepare()
-    job.upload()
+    assert job.upload() == []
+    assert job.job.submitted_by
     assert jobs.store.job(job.job_id) == job.job
     assert "kind: JobSet" in job.as_text
-    assert not (Path(kubectl.__dict__["_folder"]) / "calls").exists()
+    assert not kubectl.calls
 
 
 def test_stack_without_eks_jobs_is_refused(jobs: KubernetesJobs) -> None:
     put_record(replace(stack_record("Other", engine="sagemaker", bucket=BUCKET), cluster="x"))
-    with pytest.raises(JobError, match="a stack with EksJobs"):
+    with pytest.raises(JobError, match="a stack of trn-pilot for --on eks"):
         _ = KubernetesJobs(PLAN, "Other", jobs.clients).record
     with pytest.raises(NoStackError):
         _ = KubernetesJobs(PLAN, "Nowhere", jobs.clients).record

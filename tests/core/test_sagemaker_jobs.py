@@ -258,5 +258,5 @@ def test_missing_or_unsuitable_stack_is_refused(jobs: SageMakerJobs, package: So
     with pytest.raises(NoStackError, match="Stack SageMakerTrainingStack does not exist"):
         prepared(jobs, package)
     put_record(stack_record(STACK))
-    with pytest.raises(JobError, match="a stack with the resources for SageMaker training jobs of trn-pilot"):
+    with pytest.raises(JobError, match="a stack of trn-pilot for --on sagemaker"):
         prepared(jobs, package)

@@ -16,8 +16,9 @@ from tests.core.job_bucket import BUCKET, JOB, NodesOfAJob
 from tests.core.plans import RESERVATION, from_settings
 from trainium_core.costs.estimate import Total
 from trainium_core.engines.pcs.aws_jobs import PreparedSlurmJob, SlurmJobs
-from trainium_core.engines.pcs.aws_login_node import CommandFailedError, NoAnswerError
-from trainium_core.engines.pcs.slurm_queue import parse_jobs, slurm_end, submit_command
+from trainium_core.engines.pcs.aws_login_node import CommandFailedError
+from trainium_core.engines.pcs.slurm_queue import parse_jobs, submit_command
+from trainium_core.jobs.aws_scheduled_jobs import NoAnswerError
 from trainium_core.jobs.engine import NoStackError, StartUnknownError
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
@@ -256,7 +257,7 @@ def test_job_is_not_over_if_the_slurm_queue_cannot_be_read(jobs: SlurmJobs, logi
     login.fails = error
     state = jobs.state(JOB.id)
     assert state
-    assert (state.is_over, state.detail) == (False, f"the Slurm queue could not be read: {error}")
+    assert (state.is_over, state.detail) == (False, f"Slurm could not be read: {error}")
 
 
 def test_slurm_is_asked_once_only_if_nodes_do_not_report(jobs: SlurmJobs, login: Login, submitted: NodesOfAJob) -> None:
@@ -286,7 +287,7 @@ def test_stop_cancels_only_a_job_that_waits(jobs: SlurmJobs, login: Login, state
 
 def test_cancelled_job_is_stopped_and_job_of_failed_node_has_failed() -> None:
     jobs = parse_jobs("a|1|CANCELLED|None\nb|2|NODE_FAIL|None\nsbatch: warning\n")
-    assert {name: slurm_end(job)[0] for name, job in jobs.items()} == {"a": "stopped", "b": "failed"}
+    assert {name: job.end and job.end[0] for name, job in jobs.items()} == {"a": "stopped", "b": "failed"}
     assert [jobs[name].has_ended for name in jobs] == [True, True]
     assert not any(replace(jobs["a"], state=state).has_ended for state in ("COMPLETING", "STOPPED", "RESV_DEL_HOLD"))
 

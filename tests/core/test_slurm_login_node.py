@@ -7,7 +7,8 @@ import pytest
 from botocore.stub import Stubber
 
 from tests.core.aws_stubs import REGION
-from trainium_core.engines.pcs.aws_login_node import AwsLoginNode, CommandFailedError, NoAnswerError
+from trainium_core.engines.pcs.aws_login_node import AwsLoginNode, CommandFailedError
+from trainium_core.jobs.aws_scheduled_jobs import NoAnswerError
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 

@@ -22,8 +22,8 @@ from tests.userdata.verified_node import PACKAGES, RECORD_KEY, VerifiedNode
 from tools.lab.certificates import make_certificates
 from tools.lab.eks.api_server import KUBELET, POD, ApiServer
 from tools.lab.eks.kubernetes import problems
-from trainium_userdata.eks import NEURON_TAINT, TAINTS, verification_objects
-from trainium_wire.kubernetes import BOOT_ANNOTATION, STATE_ANNOTATION, UNVERIFIED
+from trainium_userdata.eks import TAINTS, verification_objects
+from trainium_wire.kubernetes import BOOT_ANNOTATION, NEURON, STATE_ANNOTATION, UNVERIFIED
 from trainium_wire.node_record import NodeRecord
 
 PLAN = plan_for("trn1.2xlarge")
@@ -75,7 +75,7 @@ class Pod:
 
     def register(self, *, tainted: bool = True) -> None:
         """Create the Node as kubelet does."""
-        keys = [NEURON_TAINT, *([UNVERIFIED] if tainted else [])]
+        keys = [NEURON, *([UNVERIFIED] if tainted else [])]
         taints = [{"key": key, "value": "true", "effect": "NoSchedule"} for key in keys]
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NAME}, "spec": {"taints": taints}}
         headers = {"Authorization": f"Bearer {KUBELET}"}
@@ -151,7 +151,7 @@ def test_verified_node_loses_only_its_own_taint(pod: Pod):
     pod.register()
     pod.start()
     pod.wait_for(lambda: pod.is_ready)
-    assert (pod.taints, pod.state) == ([NEURON_TAINT], "verified")
+    assert (pod.taints, pod.state) == ([NEURON], "verified")
     assert pod.kubernetes.annotations(NAME)[BOOT_ANNOTATION] == BOOT
     assert pod.kubernetes.refused == []
 
@@ -215,7 +215,7 @@ def test_new_pod_verifies_a_failed_node_again(pod: Pod):
     pod.node.neuron_ls(devices_of(PLAN))
     pod.start()
     pod.wait_for(lambda: pod.is_ready)
-    assert (pod.taints, pod.record and pod.record.state) == ([NEURON_TAINT], "verified")
+    assert (pod.taints, pod.record and pod.record.state) == ([NEURON], "verified")
 
 
 def test_node_is_verified_once_in_each_boot(pod: Pod):
@@ -259,7 +259,7 @@ def test_concurrent_change_of_the_node_is_kept(pod: Pod):
     pod.kubernetes.conflicts = 3
     pod.start()
     pod.wait_for(lambda: pod.is_ready)
-    assert pod.taints == [NEURON_TAINT]
+    assert pod.taints == [NEURON]
     assert [line.split(": ")[1] for line in pod.kubernetes.refused] == ["the object has been modified"] * 3
 
 

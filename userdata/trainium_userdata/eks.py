@@ -3,13 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainium_wire.kubernetes import UNVERIFIED
+from trainium_wire.kubernetes import NEURON, UNVERIFIED
 
-NEURON_TAINT = "aws.amazon.com/neuron"
-"""Key of the taint that Neuron's charts tolerate (AWS Neuron documentation, EKS; Amazon EKS User Guide, Neuron
-devices)."""
-
-TAINTS = (f"{NEURON_TAINT}=true:NoSchedule", f"{UNVERIFIED}=true:NoSchedule")
+TAINTS = (f"{NEURON}=true:NoSchedule", f"{UNVERIFIED}=true:NoSchedule")
 """All taints of a new node: the last flag --register-with-taints of kubelet replaces earlier ones, also EKS's."""
 
 VERIFY_LABEL = "trn/verify"

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from aws_cdk import Stack
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
@@ -11,13 +10,11 @@ from trainium_cdk.eks.pod_role import PodRole
 from trainium_cdk.fleet.cluster_names import claim_cluster, tag_all
 from trainium_cdk.fleet.job_access import allow_jobs
 from trainium_cdk.fleet.node_records import NodeRecords
-from trainium_cdk.from_plan import add_plan_warnings, check_region, plan_cache
+from trainium_cdk.from_plan import add_plan_warnings, check_region, plan_cache, plan_record
 from trainium_cdk.outputs import create_outputs, plan_destroy_command, plan_outputs_scope
-from trainium_cdk.physical_names import recorded_bucket_name
-from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
-from trainium_cdk.storage.compile_cache import CompileCache, allow_cache, cache_url
+from trainium_cdk.stack_record import StackRecordParameter
+from trainium_cdk.storage.compile_cache import CompileCache, allow_cache
 from trainium_core.plan import Plan
-from trainium_core.plan.deployed_plan import recorded_settings, recorded_type
 from trainium_wire.stack_record import StackRecord
 
 
@@ -81,14 +78,4 @@ class EksJobs(Construct):
         yield "Destroy", "Deletes the stack; retained resources stay", destroy
 
     def _stack_record(self) -> StackRecord:
-        plan = self._plan
-        return StackRecord(
-            cluster=plan.cluster_name,
-            stack=Stack.of(self).stack_name,
-            construct=recorded_construct(self),
-            engine="eks",
-            bucket=recorded_bucket_name(self, self.records.bucket),
-            cache_url=cache_url(recorded_bucket_name(self, self.cache.bucket)),
-            settings=recorded_settings(plan, "eks"),
-            instance_type=recorded_type(plan.type, plan.region),
-        )
+        return plan_record(self, self._plan, "eks", bucket=self.records.bucket, cache=self.cache)

@@ -37,7 +37,8 @@ from trainium_core.plan.rules.nodes import block_nodes, block_placement
 from trainium_core.plan.settings.network import CardInterfaceType
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
-from trainium_userdata.eks import NEURON_TAINT, VERIFY_LABEL
+from trainium_userdata.eks import VERIFY_LABEL
+from trainium_wire.kubernetes import CLUSTER_LABEL, NEURON
 
 _AMI_TYPE, _ROOT_DEVICE = "AL2023_x86_64_NEURON", "/dev/xvda"
 _CAPACITY_TYPES = {
@@ -46,8 +47,7 @@ _CAPACITY_TYPES = {
     "capacity-block": "CAPACITY_BLOCK",
     "reservation": "ON_DEMAND",
 }
-_TAINT = {"key": NEURON_TAINT, "value": "true", "effect": "NO_SCHEDULE"}
-_CLUSTER_LABEL = "trn/cluster"
+_TAINT = {"key": NEURON, "value": "true", "effect": "NO_SCHEDULE"}
 _POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonEKS_CNI_Policy")
 _NAME = "[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 _PREFIX = r"(?=.{1,253}/)[a-z0-9]([a-z0-9.-]*[a-z0-9])?/"
@@ -220,7 +220,7 @@ class NeuronNodeGroup(Resource):
             ),
             labels={
                 **(labels or {}),
-                _CLUSTER_LABEL: name,
+                CLUSTER_LABEL: name,
                 **({VERIFY_LABEL: "true"} if node_verification else {}),
             },
             taints=[eks.CfnNodegroup.TaintProperty(**_TAINT)],

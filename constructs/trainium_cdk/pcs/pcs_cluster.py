@@ -25,6 +25,7 @@ from trainium_cdk.from_plan import (
     plan_file_systems,
     plan_network,
     plan_pilot,
+    plan_record,
     plan_root_volume,
 )
 from trainium_cdk.justification import justify, justify_wildcard
@@ -34,16 +35,14 @@ from trainium_cdk.pcs.lifecycle_scripts import Group, LifecycleScripts
 from trainium_cdk.pcs.node_group_guard import NodeGroupGuard
 from trainium_cdk.pcs.pcs_image import PcsImage
 from trainium_cdk.pcs.scheduler_logs import SchedulerLogs
-from trainium_cdk.physical_names import recorded_bucket_name
 from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.service_role import allow, service_role
-from trainium_cdk.stack_record import StackRecordParameter, recorded_construct
-from trainium_cdk.storage.compile_cache import CompileCache, allow_cache, cache_url
+from trainium_cdk.stack_record import StackRecordParameter
+from trainium_cdk.storage.compile_cache import CompileCache, allow_cache
 from trainium_core.engines.pcs import slurm_settings
 from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.next_steps import DOCUMENT, LOGIN
 from trainium_core.plan import Plan
-from trainium_core.plan.deployed_plan import recorded_settings, recorded_type
 from trainium_core.plan.node_settings import node_settings
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_userdata.locations import NodeLocations
@@ -183,18 +182,8 @@ class PcsCluster(Construct):
             yield "Session", meaning, session
 
     def _stack_record(self) -> StackRecord:
-        plan = self._plan
-        return StackRecord(
-            cluster=plan.cluster_name,
-            stack=Stack.of(self).stack_name,
-            construct=recorded_construct(self),
-            engine="pcs",
-            bucket=recorded_bucket_name(self, self.records.bucket),
-            cache_url=cache_url(recorded_bucket_name(self, self.cache.bucket)),
-            settings=recorded_settings(plan, "pcs"),
-            instance_type=recorded_type(plan.type, plan.region),
-            topic_arn=self.pilot.recorded_topic_arn,
-        )
+        topic_arn = self.pilot.recorded_topic_arn
+        return plan_record(self, self._plan, "pcs", bucket=self.records.bucket, cache=self.cache, topic_arn=topic_arn)
 
     def _role(self) -> iam.IRole:
         role = service_role(self, "Role", "ec2.amazonaws.com", path=_ROLE_PATH)

@@ -170,7 +170,10 @@ def run(
     report_source(invocation, plan, engine, request.setup, job)
     if dry_run:
         if upload:
-            job.upload()
+            with nothing_started(), asking(invocation, plan, "Uploading ..."):
+                notes = job.upload()
+            for text in notes:
+                echo(text, err=True)
         print_json(job.as_json) if invocation.as_json else echo_verbatim(job.as_text)
         return ExitCode.OK
     if not wake:

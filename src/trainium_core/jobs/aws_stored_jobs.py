@@ -87,7 +87,7 @@ class PreparedStoredJob:
     def job_id(self) -> str:
         return self.job.id
 
-    def upload(self) -> None:
+    def upload(self) -> Sequence[str]:
         raise NotImplementedError("check_keys refuses `upload`")
 
     def started_after_waking(self, seconds: float) -> None:

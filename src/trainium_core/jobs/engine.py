@@ -83,12 +83,17 @@ class PreparedJob(Protocol):
         """A summary of the job and its cost."""
         ...
 
-    def upload(self) -> None:
+    def upload(self) -> Sequence[str]:
         """Upload the job's files without starting it.
 
+        Returns:
+            Notes for the user.
+
         Raises:
-            JobError: A file cannot be read.
+            JobError: A file cannot be read, or the job cannot be resumed.
             RequestRefusedError: AWS refused the upload.
+            UnavailableError: A request failed or was denied.
+            NoStackError: The stack is not deployed.
         """
         ...
 

@@ -18,10 +18,11 @@ from tools.lab.plans import lab_plan
 from tools.lab.site import BUCKET, SHORT_TIMEOUTS, Site
 from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.document import BOUNDARY
-from trainium_userdata.eks import NEURON_TAINT, VERIFY_LABEL, verification_objects
+from trainium_userdata.eks import VERIFY_LABEL, verification_objects
 from trainium_userdata.locations import NodeLocations
 from trainium_userdata.script import eks_node_script, eks_user_data
 from trainium_wire.keys import RECORDS_PREFIX
+from trainium_wire.kubernetes import NEURON
 
 ASSETS = "trnlab-assets"
 API_HOST = f"kubernetes.{REGION}.amazonaws.com"
@@ -34,7 +35,7 @@ spec:
   kubelet:
     flags:
       - --node-labels=eks.amazonaws.com/nodegroup=trn1,{VERIFY_LABEL}=true
-      - --register-with-taints={NEURON_TAINT}=true:NoSchedule
+      - --register-with-taints={NEURON}=true:NoSchedule
 
 --{BOUNDARY}--
 """

@@ -16,8 +16,7 @@ from tools.lab.laboratory import Laboratory
 from tools.lab.node import Node
 from tools.lab.site import lose_a_device
 from tools.lab.waiting import wait_for
-from trainium_userdata.eks import NEURON_TAINT
-from trainium_wire.kubernetes import STATE_ANNOTATION, UNVERIFIED
+from trainium_wire.kubernetes import NEURON, STATE_ANNOTATION, UNVERIFIED
 from trainium_wire.node_record import NodeRecord
 
 VERIFIED = "verified"
@@ -68,7 +67,7 @@ def test_node_registers_with_the_taint_and_loses_it_after_the_tests(nodes: EksNo
     node.power_on()
     wait_for_state(api, node, VERIFIED)
     assert tainted(api, node) == [True, True, False]
-    assert api.taints(node.instance.host_name) == [NEURON_TAINT]
+    assert api.taints(node.instance.host_name) == [NEURON]
     record = nodes.site.record(node)
     assert record
     assert record.state == "verified"

@@ -10,19 +10,19 @@ from typing import Any
 from trainium_core.engines.eks.job_program import ARCHIVE, program_name
 from trainium_core.plan import Plan
 from trainium_wire.job import RESTART_CODE, Job, jobs_url
+from trainium_wire.kubernetes import CLUSTER_LABEL, NEURON
 
 REPLICATED_JOB, CONTAINER = "node", "job"
 LONGEST_POD_NAME = 63
 """JobSet refuses a set whose pods could have longer names: each is also a host name."""
 
-JOB_LABEL, CLUSTER_LABEL = "trn/job", "trn/cluster"
-"""Labels of the JobSet and its pods. NeuronNodeGroup sets CLUSTER_LABEL on nodes."""
+JOB_LABEL = "trn/job"
+"""Label of the JobSet and its pods."""
 
 QUEUE_LABEL, PRIORITY_LABEL = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 _UID_LABEL, _RESTART_LABEL = "jobset.sigs.k8s.io/jobset-uid", "jobset.sigs.k8s.io/restart-attempt"
 """Labels that JobSet sets on pods (jobset_controller.go, 0.12). A JobSet that Kueue suspends and resumes keeps both."""
-_NEURON_TAINT = "aws.amazon.com/neuron"
-_PLUGIN_RESOURCES = {"neuron": "aws.amazon.com/neuron", "efa": "vpc.amazonaws.com/efa"}
+_PLUGIN_RESOURCES = {"neuron": NEURON, "efa": "vpc.amazonaws.com/efa"}
 _DEVICE_CLASSES = {"neuron": "neuron.aws.com", "efa": "efa.networking.k8s.aws"}
 """Names of the device plugins' resources and of the DRA drivers' classes (Amazon EKS User Guide, Neuron and EFA
 devices)."""
@@ -134,7 +134,7 @@ def _pod(plan: Plan, job: Job, pods: PodSettings) -> Mapping[str, Any]:
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": _GRACE_SECONDS,
         "nodeSelector": {CLUSTER_LABEL: plan.cluster_name},
-        "tolerations": [{"key": _NEURON_TAINT, "operator": "Exists", "effect": "NoSchedule"}],
+        "tolerations": [{"key": NEURON, "operator": "Exists", "effect": "NoSchedule"}],
         "containers": [
             {
                 "name": CONTAINER,

@@ -2,29 +2,39 @@
 
 import json
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from trainium_core.jobs.aws_scheduled_jobs import NoAnswerError
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.formats import one_line
 
 _SECONDS = 60
 _LONGEST_MESSAGE = 400
 _ABSENT = "(NotFound)"
+_UNANSWERED = (
+    *("(Timeout)", "(ServerTimeout)", "deadline exceeded", "Client.Timeout"),
+    *("EOF", "read tcp", "connection reset", "connection lost", "broken pipe"),
+)
+"""Messages of kubectl, the API server and Go's HTTP client after which the API server may have received a request."""
 
 
 class Kubectl:
-    """kubectl with the context of an EKS cluster. Reads raise UnavailableError, changes RequestRefusedError.
+    """kubectl with the context of an EKS cluster.
+
+    Reads raise UnavailableError. Changes raise RequestRefusedError, NoAnswerError if they may have been made, and
+    UnavailableError if they were not requested.
 
     Args:
         cluster: Name of the EKS cluster.
         region: Region of the EKS cluster.
+        account: Returns the ID of its account, or raises UnavailableError.
         namespace: Namespace of the objects.
     """
 
-    def __init__(self, cluster: str, region: str, namespace: str) -> None:
-        self._cluster, self._region, self._namespace = cluster, region, namespace
+    def __init__(self, cluster: str, region: str, account: Callable[[], str], namespace: str) -> None:
+        self._cluster, self._region, self._account, self._namespace = cluster, region, account, namespace
 
     def items(self, kinds: str, selector: str) -> Sequence[Mapping[str, Any]]:
         """The objects of some kinds with a label."""
@@ -48,10 +58,12 @@ class Kubectl:
         shown = _completed(["config", "view", "--output", "json"])
         if shown.returncode:
             raise UnavailableError(f"kubectl config view: {_message(shown)}")
-        found = cluster_context(json.loads(shown.stdout), self._cluster, self._region)
+        account = self._account()
+        found = cluster_context(json.loads(shown.stdout), self._cluster, self._region, account)
         if found is None:
             update = f"aws eks update-kubeconfig --region {self._region} --name {self._cluster}"
-            raise UnavailableError(f"kubectl has no context of the EKS cluster {self._cluster}: run `{update}`")
+            absent = f"kubectl has no context of the EKS cluster {self._cluster} of account {account}"
+            raise UnavailableError(f"{absent}: run `{update}`")
         return found
 
     def _json(self, *arguments: str, absent: bool = False) -> Mapping[str, Any]:
@@ -63,28 +75,28 @@ class Kubectl:
         raise UnavailableError(f"kubectl {arguments[0]} {arguments[1]}: {_message(completed)}")
 
     def _change(self, *arguments: str, stdin: str = "") -> None:
-        try:
-            completed = self._run(*arguments, stdin=stdin)
-        except UnavailableError as error:
-            raise RequestRefusedError(str(error)) from error
+        completed = self._run(*arguments, stdin=stdin)
         if completed.returncode:
-            raise RequestRefusedError(f"kubectl {arguments[0]}: {_message(completed)}")
+            is_unanswered = any(text in completed.stderr for text in _UNANSWERED)
+            error = NoAnswerError if is_unanswered else RequestRefusedError
+            raise error(f"kubectl {arguments[0]}: {_message(completed)}")
 
     def _run(self, *arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
         place = ["--context", self._context, "--namespace", self._namespace]
         return _completed([*arguments, *place, f"--request-timeout={_SECONDS // 2}s"], stdin)
 
 
-def cluster_context(config: Mapping[str, Any], cluster: str, region: str) -> str | None:
+def cluster_context(config: Mapping[str, Any], cluster: str, region: str, account: str) -> str | None:
     """The context of an EKS cluster in a kubeconfig, the current one first; None without one.
 
-    `aws eks update-kubeconfig` names the entry of the cluster by its ARN, and eksctl as NAME.REGION.eksctl.io.
+    `aws eks update-kubeconfig` names the entry of the cluster by its ARN. The entries of eksctl,
+    NAME.REGION.eksctl.io, do not count: they do not say in which account the cluster is.
     """
+    wanted = ["eks", region, account, f"cluster/{cluster}"]
     found = [
         context["name"]
         for context in config.get("contexts") or ()
-        if (name := context["context"].get("cluster", "")) == f"{cluster}.{region}.eksctl.io"
-        or (name.endswith(f":cluster/{cluster}") and f":eks:{region}:" in name)
+        if context["context"].get("cluster", "").split(":")[2:] == wanted
     ]
     current = config.get("current-context")
     return current if current in found else next(iter(found), None)
@@ -97,7 +109,9 @@ def _completed(arguments: Sequence[str], stdin: str = "") -> "subprocess.Complet
         )
     except FileNotFoundError:
         raise UnavailableError("kubectl is not in the PATH: install it, see docs/guides/eks.md") from None
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired as error:
+        raise NoAnswerError(f"kubectl {arguments[0]} did not end within {_SECONDS} seconds") from error
+    except OSError as error:
         raise UnavailableError(f"kubectl: {error}") from error
 
 

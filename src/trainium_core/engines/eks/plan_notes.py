@@ -6,6 +6,7 @@ from trainium_core.costs.items import CostItem, cost_item
 from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan import Plan
 from trainium_core.plan.settings_by_key import CLUSTER_GROUP, GROUP_OF
+from trainium_wire.kubernetes import CLUSTER_LABEL
 
 _USED_GROUPS = (CLUSTER_GROUP, "cache", "jobs", "eks")
 _UNUSED = frozenset(
@@ -46,6 +47,6 @@ def cost_notes(_: Plan) -> Iterator[str]:
 def plan_rows(plan: Plan) -> Sequence[tuple[str, str]]:
     return [
         ("EKS cluster", f"{plan.eks.cluster}, namespace {plan.eks.namespace}"),
-        ("Each job", f"up to {plan.nodes} x {plan.instance_type} with the label trn/cluster={plan.cluster_name}"),
+        ("Each job", f"up to {plan.nodes} x {plan.instance_type} with the label {CLUSTER_LABEL}={plan.cluster_name}"),
         ("Devices", "by claim from DRA drivers" if plan.eks.claims_devices(plan.type) else "from device plugins"),
     ]

@@ -21,13 +21,13 @@ class SetState:
         name: Its name.
         stage: What it waits for, for display; empty if its pods run or it has ended.
         detail: Why it waits.
-        end: Completed or Failed, and the message of JobSet; None before its end.
+        end: Result and reason of a job whose pods did not report its end; None before the end.
     """
 
     name: str
     stage: str = ""
     detail: str = ""
-    end: str | None = None
+    end: tuple[str, str] | None = None
 
 
 def set_states(items: Iterable[Mapping[str, Any]]) -> Mapping[str, SetState]:
@@ -44,19 +44,13 @@ def set_states(items: Iterable[Mapping[str, Any]]) -> Mapping[str, SetState]:
     return {_job(each): _set_state(each, pods.get(_job(each), [])) for each in objects if each["kind"] == "JobSet"}
 
 
-def set_end(state: SetState | None) -> tuple[str, str]:
-    """Result and reason of a job whose JobSet has ended, or no longer exists (None), without a report of its pods."""
-    if state is None:
-        return FAILED, "Kubernetes no longer has the JobSet of this job, and its pods did not report how it ended"
-    return FAILED, f"the JobSet ended before its pods reported how: {state.end}"
-
-
 def _set_state(job_set: Mapping[str, Any], pods: list[Mapping[str, Any]]) -> SetState:
     name, status = job_set["metadata"]["name"], job_set.get("status", {})
     ends = {each["type"]: each.get("message", "") for each in _true(status) if each["type"] in ("Failed", "Completed")}
     if ends:
         ended, message = next(iter(ends.items()))
-        return SetState(name=name, end=one_line(f"{ended}: {message}", _LONGEST_DETAIL))
+        reason = f"the JobSet ended before its pods reported how: {one_line(f'{ended}: {message}', _LONGEST_DETAIL)}"
+        return SetState(name=name, end=(FAILED, reason))
     if job_set.get("spec", {}).get("suspend"):
         queue = job_set["metadata"].get("labels", {}).get(QUEUE_LABEL)
         return SetState(name=name, stage="queued", detail=f"in Kueue's queue {queue}" if queue else "suspended")

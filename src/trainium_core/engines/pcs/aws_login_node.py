@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
+from trainium_core.jobs.aws_scheduled_jobs import NoAnswerError
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, is_aws
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -15,10 +16,6 @@ _SECONDS, _POLL_SECONDS = 60, 0.5
 _UNFINISHED = ("Pending", "InProgress", "Delayed", "Cancelling")
 _NOT_YET = "InvocationDoesNotExist"
 """The error of GetCommandInvocation for a moment after SendCommand."""
-
-
-class NoAnswerError(UnavailableError):
-    """A command may have been sent and run. Its result is unknown."""
 
 
 class CommandFailedError(RequestRefusedError):

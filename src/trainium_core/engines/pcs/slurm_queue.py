@@ -59,13 +59,11 @@ class SlurmJob:
     def detail(self) -> str:
         return f"Slurm job {self.number}, {self.reason}" if self.stage else ""
 
-
-def slurm_end(job: SlurmJob | None) -> tuple[str, str]:
-    """Result and reason of a job that Slurm has ended, or no longer has (None)."""
-    if job is None:
-        return FAILED, "Slurm no longer has this job, and its nodes did not report how it ended"
-    result = _RESULTS.get(job.state, FAILED)
-    return result, f"Slurm job {job.number} ended with {job.state} before its nodes reported how"
+    @property
+    def end(self) -> tuple[str, str] | None:
+        """Result and reason of a job whose nodes did not report its end; None before the end."""
+        reason = f"Slurm job {self.number} ended with {self.state} before its nodes reported how"
+        return (_RESULTS.get(self.state, FAILED), reason) if self.has_ended else None
 
 
 def list_command() -> str:

@@ -21,8 +21,7 @@ from trainium_core.engines.sagemaker.jobs.job import (
 from trainium_core.engines.sagemaker.jobs.queue import JobQueue, chosen_queue, service_job_request, share_identifier
 from trainium_core.engines.sagemaker.jobs.request import channel_digest, channel_files
 from trainium_core.engines.sagemaker.jobs.states import job_state
-from trainium_core.jobs.engine import NoStackError
-from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.jobs.aws_engine_record import engine_record
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
@@ -30,10 +29,7 @@ from trainium_core.naming import job_id_prefix
 from trainium_core.plan import Plan
 from trainium_core.prices.price import PricedItem
 from trainium_core.prices.quotes import quotes
-from trainium_core.stacks.aws_records import AwsRecords
-from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_runtime.aws_service import Clients
-from trainium_wire.stack_record import StackRecord
 
 _NOT_AWS = "requests do not go to AWS, and an emulator only records training jobs"
 _NO_RESTART = "remove it: SageMaker does not start a job again, and --resume JOB continues from its checkpoints"
@@ -73,30 +69,18 @@ class SageMakerJobs:
 
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedTrainingJob":
         folder = channel_digest(package)
-        job = new_training_job(self.plan, request, self._record(), script=package.script, source_folder=folder, now=now)
+        job = new_training_job(
+            self.plan,
+            request,
+            engine_record(self.plan, self.stack, self.key, self.clients),
+            script=package.script,
+            source_folder=folder,
+            now=now,
+        )
         queue = chosen_queue(self.store.service_jobs.queues(), self.plan, request)
         share = share_identifier(AwsIdentities(self.plan.region, clients=self.clients).identity().arn)
         submitted = service_job_request(self.plan, job, queue, priority=request.priority, share=share)
         return PreparedTrainingJob(self, job, package, queue, submitted)
-
-    def _record(self) -> StackRecord:
-        """The record of the cluster's resources for training jobs.
-
-        Raises:
-            JobError: The stack has no such resources.
-            NoStackError: The stack is not deployed.
-            UnavailableError: A request failed or was denied.
-        """
-        records = AwsRecords(self.plan.region, clients=self.clients).stack_records(self.stack)
-        wanted = (self.key, self.plan.cluster_name)
-        for record in records:
-            if (record.engine, record.cluster) == wanted:
-                return record
-        if not records and AwsStacks(self.plan.region, clients=self.clients).deployed_stack(self.stack) is None:
-            raise NoStackError(self.stack, self.plan.region)
-        allowed = f"a stack with the resources for SageMaker training jobs of {self.plan.cluster_name}"
-        fix = "name the SageMaker stack, or wait until it is deployed"
-        raise JobError([JobProblem(key="--stack", got=self.stack, allowed=allowed, fix=fix)])
 
     def claims(self, job_id: str) -> bool:
         return job_id.startswith(job_id_prefix(self.plan.cluster_name))
@@ -218,8 +202,9 @@ class PreparedTrainingJob:
         minutes = self.job.max_minutes + self.job.warm_pool_minutes
         return f"per hour: {hour}; at most, in {minutes / 60:g} h: {dollars(hour.usd * minutes / 60)}"
 
-    def upload(self) -> None:
+    def upload(self) -> Sequence[str]:
         self.jobs.store.put(self.job.source_url, channel_files(self.package))
+        return ()
 
     def submit(self) -> Sequence[str]:
         self.upload()

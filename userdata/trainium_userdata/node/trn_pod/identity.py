@@ -20,7 +20,7 @@ class PodIdentity(Imds):
         LookupError: The pod has no identity.
     """
 
-    no_credentials = "EKS Pod Identity returns no credentials of the pod's role"
+    no_credentials = "EKS Pod Identity returns no credentials"
 
     def __init__(self, *, retries: int | None = None) -> None:
         super().__init__(retries=retries)
@@ -31,7 +31,10 @@ class PodIdentity(Imds):
             )
 
     def credentials_document(self) -> str | bytes:
-        return web.retry(self._ask, (200,), self.retries).body
+        response = web.retry(self._ask, (200,), self.retries)
+        if response.status != 200:
+            raise OSError(f"{self.no_credentials}, with status {response.status}")
+        return response.body
 
     def _ask(self) -> web.Response:
         token = Path(os.environ.get(TOKEN_FILE, "")).read_text().strip()
