@@ -1,14 +1,21 @@
 """A job of `trn run` in the pods of a JobSet: the rendered environment, and our program in two processes."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.userdata.aws_stand_in import AwsStandIn
-from tests.userdata.node_files import TIMEOUT_SECONDS
+from tests.userdata.node_files import BUCKET, JOB, TIMEOUT_SECONDS
 from tests.userdata.plans import plan_for
 from tests.userdata.pods import Pods
+from trainium_userdata.node.trn_job.scheduled_attempts import ScheduledAttempts
+from trainium_userdata.node.trn_node import files
+from trainium_userdata.node.trn_node.objects import Objects
+from trainium_userdata.node.trn_pod.__main__ import conclude
 from trainium_wire.job import RESTART_CODE
 
 SHOWS = """import os
@@ -156,3 +163,29 @@ def test_pod_without_an_identity_names_the_association(pods: Pods, monkeypatch: 
     pods.start(0)
     assert pods.wait() == [1]
     assert "needs an EKS Pod Identity association" in pods.output(0)
+
+
+class WaitingError(Exception):
+    """The program waits."""
+
+
+@pytest.mark.parametrize("terminated", [False, True])
+def test_first_pod_waits_for_results_of_others_unless_kubernetes_ends_it(
+    pods: Pods, monkeypatch: pytest.MonkeyPatch, terminated: bool
+) -> None:
+    pods.submit({"train.py": SHOWS}, retries=1)
+    pods.put("attempts/1/start.json", {"attempt": 1, "submission": "uid-1", "nodes": []})
+    pods.put("attempts/1/end.json", {"result": "node-lost"})
+    for name, value in {**pods.aws.loopback_environment, "ROOT": str(pods.folder)}.items():
+        monkeypatch.setenv(name, value)
+    files.write(files.LOCATIONS, f"TRN_REGION={pods.aws.region}\n")
+    url, s3 = f"s3://{BUCKET}/jobs", Objects(retries=0)
+    attempts = ScheduledAttempts(JOB, s3, url, scheduler="JobSet", submission="uid-1")
+
+    def wait(_seconds: float) -> None:
+        raise WaitingError
+
+    monkeypatch.setattr("time.sleep", wait)
+    attempt: Any = SimpleNamespace(terminated=terminated)
+    with nullcontext() if terminated else pytest.raises(WaitingError):
+        assert conclude(attempts, attempt, 1) == RESTART_CODE
