@@ -73,12 +73,12 @@ class MetricLines:
     def lines(
         self, window: Window, usages: Mapping[str, NodeUsage], records: Mapping[str, StoredRecord]
     ) -> Iterator[Mapping[str, Any]]:
-        """The lines of the samples in a window, and one about nodes without any.
+        """The lines of the samples in a window, and one about nodes whose utilization no sample has.
 
         Args:
             usages: Readable usage reports by instance, also of instances that are gone.
             records: Records of the nodes that should run. Those that were not verified before the window, or have
-                failed, need no sample.
+                failed, are not silent.
         """
         samples = {
             instance: [sample for sample in usage.samples if sample.at in window] for instance, usage in usages.items()
@@ -91,7 +91,12 @@ class MetricLines:
             for instance, stored in records.items()
             if stored.record.state != "failed" and stored.written <= window.start
         ]
-        silent = [instance for instance in sorted(expected) if not samples.get(instance)]
+        measured = {
+            instance
+            for instance, found in samples.items()
+            if any(sample.core_utilization is not None for sample in found)
+        }
+        silent = sorted({*expected} - measured)
         if expected:  # a cluster without nodes has no metrics, which cost nothing
             metadata = self._metadata(window.end, self._directive([SILENT_NODES]))
             yield {**metadata, SILENT_NODES: len(silent), "silent": silent}

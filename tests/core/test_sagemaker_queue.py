@@ -155,6 +155,10 @@ def test_training_job_determines_the_state_of_a_running_job() -> None:
     outcome = job_state(over).outcome
     assert outcome is not None
     assert (outcome.result, outcome.reason) == ("failed", "why")
+    for training in (described("Completed", status="Completed"), None):
+        completed = job_state(job_entry(service_job("SUCCEEDED", statusReason="Job succeeded"), training)).outcome
+        assert completed is not None
+        assert (completed.result, completed.reason) == ("succeeded", "")
     waiting = job_state(job_entry(service_job("RUNNABLE"), None))
     assert (waiting.detail, waiting.job.nodes) == ("in the queue trn-queue", 2)
 

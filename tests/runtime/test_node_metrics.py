@@ -105,9 +105,12 @@ def test_samples_of_a_run_are_still_in_the_last_report_of_a_node() -> None:
     assert NOON - WINDOW.start < timedelta(minutes=MAX_SAMPLES)
 
 
-def test_verified_node_without_a_sample_is_silent() -> None:
+def test_verified_node_without_a_measured_utilization_is_silent() -> None:
     late = MetricSample(WINDOW.end + timedelta(seconds=1), "", 50.0)
-    assert silent(lines({"i-1": usage(BUSY), "i-2": usage(late), "i-3": usage()})) == 2
+    unmeasured = MetricSample(WINDOW.end, "j-1", memory_utilization=3.0, ecc_uncorrected=0)
+    found = lines({"i-1": usage(BUSY), "i-2": usage(late), "i-3": usage(), "i-4": usage(unmeasured)})
+    assert silent(found) == 3
+    assert silent(lines({"i-1": usage(unmeasured, BUSY)})) == 0
     assert silent(lines({"i-1": usage(BUSY)})) == 0
 
 

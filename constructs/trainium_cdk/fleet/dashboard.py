@@ -61,20 +61,21 @@ class FleetDashboard(Construct):
             self._alarm(
                 "ExecutionErrors",
                 fleet.metric_execution_errors(period=_PERIOD),
-                "Executions on the devices did not complete: see the log of the job, and `trn nodes`.",
+                "Executions on the devices did not complete: see the log of the job, and the column Errors of `trn nodes`.",
                 breaching=1,
             ),
             self._alarm(
                 "UncorrectedMemoryErrors",
                 fleet.metric_uncorrected_memory_errors(period=_PERIOD),
-                "A device counted uncorrected memory errors: `trn nodes` shows which node, which is replaced.",
+                "A device counted uncorrected memory errors. Its node has failed: see `trn nodes`, unless it is already "
+                "replaced.",
                 breaching=1,
             ),
             self._alarm(
                 "IdleJob",
                 fleet.metric_job_core_utilization(period=_PERIOD),
-                f"A job holds nodes and computes less than {percent} percent for {idle} minutes: see `trn jobs` and "
-                "`trn logs`; `trn stop` ends it.",
+                f"The cores of the nodes that a job holds were busy for less than {percent} percent on average, in {idle} "
+                f"of {idle + _LATE * _MINUTES} minutes: see `trn jobs` and `trn logs`; `trn stop` ends the job.",
                 breaching=idle // _MINUTES,
                 threshold=percent,
                 comparison=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
@@ -82,7 +83,8 @@ class FleetDashboard(Construct):
             self._alarm(
                 "SilentNodes",
                 fleet.metric_silent_nodes(period=_PERIOD),
-                "A verified node has sent no sample of its devices for ten minutes: see `trn nodes`.",
+                "For ten minutes, the utilization of a verified node is unknown, or the node has sent no sample: see "
+                "`trn nodes`.",
                 breaching=2,
             ),
         )

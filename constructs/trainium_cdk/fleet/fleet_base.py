@@ -198,7 +198,7 @@ class FleetBase(Resource):
         return self._node_metric(JOB_CORE_UTILIZATION, "Average", options)
 
     def metric_silent_nodes(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """How many verified nodes have no sample in five minutes.
+        """How many verified nodes have no sample with a utilization in five minutes.
 
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the maximum over five minutes.

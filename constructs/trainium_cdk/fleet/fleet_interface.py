@@ -133,7 +133,7 @@ class INeuronFleet(IResource, iam.IGrantable, ec2.IConnectable, Protocol):
         ...
 
     def metric_silent_nodes(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """How many verified nodes have no sample in five minutes.
+        """How many verified nodes have no sample with a utilization in five minutes.
 
         Args:
             options: Arguments of cloudwatch.Metric. Default: the maximum over five minutes.

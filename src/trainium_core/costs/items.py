@@ -98,7 +98,7 @@ def metrics_items(plan: Plan) -> Iterator[CostItem]:
     if plan.cloudwatch_metrics != "none":
         count = len(NODE_METRICS) * (by_node + 1) + len(CLUSTER_METRICS)
         yield cost_item(plan, f"{count} CloudWatch metrics", "metric", "AWS::Logs::LogGroup", "running", count)
-        yield cost_item(plan, "CloudWatch dashboard", "dashboard", "AWS::CloudWatch::Dashboard", "always")
+        yield cost_item(plan, "Dashboard (first 3 are free)", "dashboard", "AWS::CloudWatch::Dashboard", "always")
 
 
 def cost_item(

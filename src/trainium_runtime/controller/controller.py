@@ -78,14 +78,15 @@ class ClusterController:
             ClientError: AWS refused a request.
             BotoCoreError: AWS was not reached.
         """
+        if self._settings.metrics is None:
+            return
         run = moment(scheduled)
         if run is None:
             raise ValueError(f"not a time: {scheduled!r}")
         window = Window.before(run)
         usages, records = self._reader.reports(window.start)
-        if self._settings.metrics:
-            for line in self._settings.metrics.lines(window, usages, records):
-                log(**line)
+        for line in self._settings.metrics.lines(window, usages, records):
+            log(**line)
 
     def deploy(
         self, deployment: FleetDeployment, progress: Progress, *, now: datetime

@@ -47,7 +47,8 @@ def job_entry(service: Mapping[str, Any], training: Mapping[str, Any] | None) ->
     if status in ENDED:
         if terminated and entry["TrainingJobStatus"] == "Failed":
             entry["TrainingJobStatus"] = "Stopped"  # While it waited for capacity.
-        entry.setdefault("FailureReason", service.get("statusReason", ""))
+        if entry["TrainingJobStatus"] != "Completed":
+            entry.setdefault("FailureReason", service.get("statusReason", ""))
     elif entry["TrainingJobStatus"] in RESULTS:
         # AWS Batch has not decided yet: without capacity, the job returns to its queue.
         entry |= {"TrainingJobStatus": "InProgress", "SecondaryStatus": status}
@@ -61,7 +62,8 @@ def _entry_without_attempt(service: Mapping[str, Any]) -> dict[str, Any]:
     reason = service.get("statusReason", "")
     if status in ENDED:
         state = "Stopped" if terminated else "Failed" if status == "FAILED" else "Completed"
-        entry["FailureReason"] = reason
+        if state != "Completed":
+            entry["FailureReason"] = reason
         if "stoppedAt" in service:
             entry["TrainingEndTime"] = _moment(service["stoppedAt"])
     else:
