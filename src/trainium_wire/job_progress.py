@@ -4,7 +4,7 @@ validated."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ from trainium_wire.metric_sample import Utilization, utilization
 
 _MAX_CACHES = 4
 _MAX_TEXTS, _MAX_MISSED = 10, 50
+_MAX_DEVICE_ERRORS = 5
 _LONGEST_TEXT = 600
 _FINAL_STATES = (SUCCEEDED, RESULTS_LOST, FAILED, "ended")
 
@@ -93,6 +94,8 @@ class NodeProgress:
         caches: Usage of each compile cache.
         lost: Results that did not reach S3, and why; empty if none.
         unstored: A clause on the outputs that are not in S3 if the node is lost after this report; empty if none.
+        device_errors: The devices that counted uncorrectable errors in the attempt, each as a sentence, once it has
+            ended.
         observed: None for a job without `observe`.
         utilization: None if the node does not measure it.
     """
@@ -107,6 +110,7 @@ class NodeProgress:
     caches: tuple[CacheUse, ...] = ()
     lost: str = ""
     unstored: str = ""
+    device_errors: tuple[str, ...] = ()
     observed: Observed | None = None
     utilization: Utilization | None = None
 
@@ -160,6 +164,7 @@ def node_progress(node: int, raw: Mapping[str, Any]) -> NodeProgress:
         caches=cache_uses(raw.get("compile_caches")),
         lost=one_line(_text(raw.get("lost")), _LONGEST_TEXT),
         unstored=one_line(_text(raw.get("unstored")), _LONGEST_TEXT),
+        device_errors=_texts(raw.get("device_errors"), _MAX_DEVICE_ERRORS),
         observed=_observed(raw.get("observed")),
         utilization=utilization(raw.get("utilization")),
     )
@@ -205,8 +210,26 @@ def attempt_state(
         checkpoint_at=checkpoint_at,
         reporting=reporting,
         nodes=tuple(sorted(nodes, key=lambda progress: progress.node)),
-        outcome=None if end is None else Outcome.from_record(end),
+        outcome=outcome(end, nodes),
     )
+
+
+def outcome(end: Mapping[str, Any] | None, nodes: Sequence[NodeProgress]) -> Outcome | None:
+    """The end of an attempt or a job; None if it has not ended.
+
+    The reason names the devices of all these nodes that counted uncorrectable errors: the node that wrote the end knows
+    only its own.
+    """
+    if end is None:
+        return None
+    written = Outcome.from_record(end)
+    named = [
+        f"node {one.node}: {', '.join(found)}"
+        for one in sorted(nodes, key=lambda one: one.node)
+        if (found := [text for text in one.device_errors if one.node != written.node or text not in written.reason])
+    ]
+    more = [f"and {len(named) - _MAX_TEXTS} more nodes"] * (len(named) > _MAX_TEXTS)
+    return replace(written, reason="; ".join(filter(None, [written.reason, *named[:_MAX_TEXTS], *more])))
 
 
 def cache_uses(raw: object) -> tuple[CacheUse, ...]:

@@ -328,6 +328,7 @@ def test_device_that_counts_errors_is_named_in_the_end_of_a_failed_job(nodes: Jo
     assert nodes.end["reason"].endswith(reason.format(words=words))
     known = known_error(nodes.end["reason"])
     assert (known.name if known else "") == ("uncorrectable memory error" if code else "")
+    assert nodes.record()["device_errors"] == [f"Neuron device 3: {words}"]
 
 
 def test_report_of_a_node_has_its_metrics_in_this_attempt(nodes: JobNodes, tmp_path: Path) -> None:

@@ -30,7 +30,6 @@ from trainium_wire.formats import moment, time_text
 from trainium_wire.job import (
     FAILED,
     Job,
-    Outcome,
     checkpoint_names,
     end_record,
     is_job_id,
@@ -40,7 +39,7 @@ from trainium_wire.job import (
     saved_otherwise,
 )
 from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS, INPUTS, OUTPUTS, SUBMITTED_PREFIX, job_keys
-from trainium_wire.job_progress import Attempt, NodeProgress, attempt_state, node_progress
+from trainium_wire.job_progress import Attempt, NodeProgress, attempt_state, node_progress, outcome
 from trainium_wire.keys import CURRENT_JOB_KEY, RECORDS_PREFIX
 from trainium_wire.node_record import StoredRecord
 
@@ -192,8 +191,8 @@ class JobStore:
     def _state(self, job: Job, end: Mapping[str, Any] | None, *, every_node: bool = False) -> JobState:
         return JobState(
             job=job,
-            attempts=tuple(self._attempts(job, end, every_node=every_node)),
-            outcome=None if end is None else Outcome.from_record(end),
+            attempts=(attempts := tuple(self._attempts(job, end, every_node=every_node))),
+            outcome=outcome(end, attempts[-1].nodes if attempts else ()),
             stopping=end is None and self._objects.json(job_keys(job.id).stop) is not None,
         )
 
@@ -208,7 +207,7 @@ class JobStore:
             return self._state(job, end)
         node = self._node(0, job_keys(job_id).attempt(count).node(0))
         last = attempt_state(count, {}, end, nodes=[] if node is None else [node], reporting=0)
-        return JobState(job=job, attempts=(last,), outcome=Outcome.from_record(end))
+        return JobState(job=job, attempts=(last,), outcome=last.outcome)
 
     def _end(self, job_id: str) -> Mapping[str, Any] | None:
         return self._objects.json(job_keys(job_id).end)

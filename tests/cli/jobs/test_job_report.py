@@ -147,6 +147,20 @@ def test_outputs_that_a_lost_node_had_not_stored_are_named(cluster: Cluster) -> 
     assert shown.count("model.pt") == 1
 
 
+def test_end_of_a_job_names_the_failing_devices_of_all_nodes_with_the_fix(cluster: Cluster) -> None:
+    """The node that wrote the end knows only its own devices."""
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    own, other = (f"Neuron device {device}: new uncorrectable SRAM errors (sram_ecc_uncorrected)" for device in (3, 7))
+    end = {"reason": f"rank 0 on node 0: NRT_TIMEOUT; {own}", "node": 0}
+    cluster.job_nodes.start()
+    cluster.job_nodes.node(0, "failed", device_errors=[own])
+    cluster.job_nodes.node(1, "ended", device_errors=[other])
+    cluster.job_nodes.end_attempt("failed", **end)
+    cluster.job_nodes.end("failed", **end)
+    shown = " ".join(run("jobs", *TWO, JOB.id).stdout.split())
+    assert f"Reason: {end['reason']}; node 1: {other} Cause: the memory of a device has an uncorrectable" in shown
+
+
 def test_failure_of_a_known_rank_is_not_explained_by_the_end_of_torchrun(cluster: Cluster) -> None:
     job_nodes = replace(cluster.job_nodes, job=JOB)
     assert cluster.jobs.submit(JOB, b"", over=None)

@@ -150,9 +150,8 @@ class NodeAttempt:
             "compiles": self._state == "running" and processes.compiles(),
             "peer_port": self.peer_port,
             "log_parts": self.log.parts,
-            "lost": self._results.lost,
-            "unstored": self._results.outputs.unstored,
-            "checkpoints": self._results.checkpoints.as_record(),
+            "device_errors": self._end.device_errors() if self._end.over.is_set() else [],
+            **self._results.as_record(),
         }
         self._store.write(launch.keys.node(launch.rank), record)
 

@@ -33,6 +33,10 @@ class End:
         self.over = threading.Event()
         self.content: dict[str, Any] = {}
 
+    def device_errors(self) -> list[str]:
+        """The devices of this node that have counted uncorrectable errors in the attempt, each as a sentence."""
+        return [*hardware.increases(self._error_counts, hardware.counters())][: hardware.ERRORS_NAMED]
+
     def poll(self) -> None:
         """Read the end, unless it is known. Raises OSError if S3 does not answer or refuses."""
         found = None if self.over.is_set() else self._store.read(self._key)
@@ -65,10 +69,9 @@ class End:
             exit_code: Exit code of that process, or of the command.
             traceback: Traceback of that process, if any.
         """
-        errors = [] if result == SUCCEEDED else [*hardware.increases(self._error_counts, hardware.counters())]
         own = end_record(
             result,
-            "; ".join(filter(None, [reason, *errors[: hardware.ERRORS_NAMED]])),
+            "; ".join(filter(None, [reason, *([] if result == SUCCEEDED else self.device_errors())])),
             instance_id=self._launch.nodes[self._launch.rank]["instance_id"],
             node=self._launch.rank,
             rank=rank,

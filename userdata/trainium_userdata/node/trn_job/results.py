@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from trainium_wire.job_keys import INCOMPLETE_CHECKPOINTS
 
@@ -61,6 +62,11 @@ class Results:
         resumed, others = download(launch, store, launch.place / "checkpoints")
         self.checkpoints.add_resumed(resumed, others)
         return resumed
+
+    def as_record(self) -> dict[str, Any]:
+        """What was and what was not stored, for the report of the node."""
+        checkpoints = self.checkpoints.as_record()
+        return {"lost": self.lost, "unstored": self.outputs.unstored, "checkpoints": checkpoints}
 
     def periodic_threads(self) -> list[PeriodicThread]:
         """The threads that store results while the command runs, not started yet."""
