@@ -13,7 +13,10 @@ what=${1:?name what to run: lab, lab-bench or pilot}
 name="make $what"
 cannot_run=2
 rootfs=(root slurm)
-[[ $what != pilot ]] || rootfs=(root)
+case $what in
+  lab) rootfs+=(prometheus) ;;
+  pilot) rootfs=(root) ;;
+esac
 
 refuse() {
   echo "$name: $1" >&2

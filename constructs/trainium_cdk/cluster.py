@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from trainium_cdk.fleet.cluster_names import tag_all
@@ -62,6 +63,11 @@ class TrainiumCluster(Construct):
         self.file_systems = plan_file_systems(self, plan, vpc=self.network.vpc, subnet=self.network.subnet)
         props = plan_fleet(plan, network=self.network, cache=self.cache, file_systems=self.file_systems, sleep=sleep)
         self.fleet = PlannedFleet(self, "Fleet", props=props)
+        if plan.node.metrics_port is not None and plan.node.metrics_security_group is not None:
+            clients = ec2.SecurityGroup.from_security_group_id(
+                self, "MetricsClients", plan.node.metrics_security_group, mutable=False
+            )
+            self.fleet.connections.allow_from(clients, ec2.Port.tcp(plan.node.metrics_port), "Prometheus")
         for part in (self.network, self.cache, *self.file_systems):
             part.node.add_dependency(self.fleet.record)
         destroy = plan_destroy_command(self, "cluster", plan.cluster_name)

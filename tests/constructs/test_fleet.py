@@ -105,6 +105,7 @@ REPLACING_NODES: dict[str, dict[str, Any]] = {
     "cache_access": {"cache_bucket": "my-cache", "cache_access": "read"},
     "neuron_software": {"neuron_software": "install", "ami": "ami-0123456789abcdef0", "egress": "nat-gateway"},
     "internode_ssh": {"internode_ssh": True},
+    "metrics_port": {"metrics_port": 9400},
     "node_generation": {"node_generation": 2},
     "setup_script": {"setup_script": "echo"},
 }
@@ -305,3 +306,13 @@ def test_http_egress_in_existing_vpc_is_open_only_for_downloads(settings: Json, 
     rules = group["Properties"]["SecurityGroupEgress"]
     assert {rule["FromPort"] for rule in rules if rule["CidrIp"] == "0.0.0.0/0"} == ports
     assert {rule["CidrIp"] for rule in rules if rule["FromPort"] == 53} == {"10.1.0.2/32"}
+
+
+def test_only_the_named_group_reaches_the_port_of_the_metrics() -> None:
+    settings = {"metrics_port": 9400, "metrics_security_group": "sg-0123456789abcdef0"}
+    rules = cluster_template(**settings).resources("AWS::EC2::SecurityGroupIngress")
+    without = cluster_template(metrics_port=9400).resources("AWS::EC2::SecurityGroupIngress")
+    (name,) = rules.keys() - without.keys()
+    opened = rules[name]["Properties"]
+    assert (opened["SourceSecurityGroupId"], opened["IpProtocol"]) == ("sg-0123456789abcdef0", "tcp")
+    assert opened["FromPort"] == opened["ToPort"] == 9400

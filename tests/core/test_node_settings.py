@@ -65,3 +65,7 @@ def test_carriage_returns_become_line_feeds(tmp_path: Path) -> None:
 
 def test_replacements_without_recovery_are_refused() -> None:
     assert the_problem(node_recovery="off", node_replacements=5).key == "node_replacements"
+
+
+def test_security_group_of_prometheus_without_a_port_is_refused() -> None:
+    assert the_problem(metrics_security_group="sg-0123456789abcdef0").key == "metrics_security_group"

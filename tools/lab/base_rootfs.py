@@ -1,8 +1,8 @@
-"""The root file systems of nodes and of `make bare`, built once with `python3 -m tools.lab.base_rootfs NAME...`.
+"""The root file systems of the lab and of `make bare`, built once with `python3 -m tools.lab.base_rootfs NAME...`.
 
 Prints their folders. Each is in .lab/, under a name that depends on its packages, its package sources and this module.
 `node_rootfs` and `bare_rootfs` have this machine's distribution. The nodes and the controller of a Slurm cluster have
-`slurm_rootfs`.
+`slurm_rootfs`. `prometheus_rootfs` has the programs of Prometheus, which the lab runs without their service.
 """
 
 import hashlib
@@ -47,12 +47,14 @@ class RootFileSystem:
         lists: Files in packages/ that list its packages.
         sources: Lines of an apt source list.
         finish: Changes the installed file system.
+        variant: Which packages mmdebstrap adds. With `extract`, it only unpacks the listed packages and what they need.
     """
 
     name: str
     lists: Sequence[str]
     sources: Sequence[str]
     finish: Callable[[Path], None]
+    variant: str = "minbase"
 
     @property
     def folder(self) -> Path:
@@ -71,7 +73,7 @@ class RootFileSystem:
         shutil.rmtree(unfinished, ignore_errors=True)
         FOLDER.mkdir(exist_ok=True)
         run(
-            *("mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(self._packages.split())}"),
+            *("mmdebstrap", "--quiet", f"--variant={self.variant}", f"--include={','.join(self._packages.split())}"),
             # The Release file of a mirror may have expired.
             *("--aptopt=Apt::Install-Recommends false", "--aptopt=Acquire::Check-Valid-Until false"),
             *(self.sources[0].split()[-2], unfinished, *self.sources),
@@ -94,6 +96,17 @@ def slurm_rootfs() -> RootFileSystem:
     """The root file system of a Slurm cluster's nodes and controller, from Debian on every machine."""
     source = f"deb [signed-by={DEBIAN_KEYS}] {DEBIAN} {SLURM_SUITE} main"
     return RootFileSystem(name="slurm", lists=["node.txt", "slurm.txt"], sources=[source], finish=_finish_node)
+
+
+def prometheus_rootfs() -> RootFileSystem:
+    """Prometheus and promtool of this machine's distribution, which run on this machine."""
+    return RootFileSystem(
+        name="prometheus",
+        lists=["prometheus.txt"],
+        sources=_sources(),
+        finish=lambda _: None,
+        variant="extract",
+    )
 
 
 def bare_rootfs() -> RootFileSystem:
@@ -137,7 +150,7 @@ def _finish_bare(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    for rootfs in (node_rootfs(), slurm_rootfs(), bare_rootfs()):
+    for rootfs in (node_rootfs(), slurm_rootfs(), prometheus_rootfs(), bare_rootfs()):
         if rootfs.name in sys.argv[1:]:
             rootfs.build()
             print(rootfs.folder)

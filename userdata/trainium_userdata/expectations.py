@@ -18,8 +18,8 @@ def node_expectations(node: NodeSettings) -> dict[str, Any]:
     They do not depend on the number of nodes, so that existing nodes are kept when nodes are added. Numbers of devices
     and cores are per node, memory is in GiB per device, and disk sizes are in GB per disk. `framework` is None if any
     framework is accepted. `logical_neuroncore_config` is None if the instance type has none, `scratch` without local
-    disks, `gpu_verification` without GPUs, and `internode` without EFA. `frameworks` has the stacks of the possible
-    environments by name, the preferred ones first.
+    disks, `gpu_verification` without GPUs, `internode` without EFA, and `metrics_port` without a port for Prometheus.
+    `frameworks` has the stacks of the possible environments by name, the preferred ones first.
     """
     kind, rendezvous, limits = node.type, facts()["rendezvous"], facts()["process_limits"]
     possible = [
@@ -56,6 +56,7 @@ def node_expectations(node: NodeSettings) -> dict[str, Any]:
         "suppress_checks": list(node.suppress_checks),
         "verification": node.verification,
         "internode_ssh": node.internode_ssh,
+        "metrics_port": node.metrics_port,
     }
 
 

@@ -48,6 +48,7 @@ def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[
     return (
         *_common_files(node, _PACKAGES, node_expectations(node), constant_text),
         _file("/opt/trn/boot.sh", boot_script, mode="755"),
+        *_units(("trn-node-metrics.service",) if node.metrics_port else (), constant_text),
         *_units(("trn-node-watch.service", "trn-node.service"), constant_text),
     )
 

@@ -61,21 +61,20 @@ class FleetDashboard(Construct):
             self._alarm(
                 "ExecutionErrors",
                 fleet.metric_execution_errors(period=_PERIOD),
-                "Executions on the devices did not complete: see the log of the job, and the column Errors of `trn nodes`.",
+                "Executions on the devices did not complete: see the log of the job, and Errors in `trn nodes`.",
                 breaching=1,
             ),
             self._alarm(
                 "UncorrectedMemoryErrors",
                 fleet.metric_uncorrected_memory_errors(period=_PERIOD),
-                "A device counted uncorrected memory errors. Its node has failed: see `trn nodes`, unless it is already "
-                "replaced.",
+                "A device counted uncorrected memory errors: see `trn nodes`. A failed node may already be replaced.",
                 breaching=1,
             ),
             self._alarm(
                 "IdleJob",
                 fleet.metric_job_core_utilization(period=_PERIOD),
-                f"The cores of the nodes that a job holds were busy for less than {percent} percent on average, in {idle} "
-                f"of {idle + _LATE * _MINUTES} minutes: see `trn jobs` and `trn logs`; `trn stop` ends the job.",
+                f"The nodes that a job holds computed less than {percent} percent on average, for {idle} of the last "
+                f"{idle + _LATE * _MINUTES} minutes: see `trn jobs` and `trn logs`; `trn stop` ends the job.",
                 breaching=idle // _MINUTES,
                 threshold=percent,
                 comparison=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,

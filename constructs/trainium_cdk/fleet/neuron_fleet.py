@@ -141,6 +141,7 @@ class NeuronFleet(Fleet):
         node_generation: int | None = None,
         quota_check: bool = True,
         cloudwatch_metrics: CloudWatchMetrics | None = None,
+        metrics_port: int | None = None,
         end: PilotEnd | None = None,
         budget: Budget | None = None,
         idle_limit: Duration | None = None,
@@ -195,6 +196,8 @@ class NeuronFleet(Fleet):
             cloudwatch_metrics: Metrics of utilization and errors, with a dashboard and alarms: of the cluster and of
                 each node (nodes), only of the cluster, or none. Metrics are billed while nodes run. Default: nodes for
                 up to 16 nodes, else cluster.
+            metrics_port: TCP port, 1024 to 32767, on which nodes serve these metrics to Prometheus. Allow its servers
+                with `fleet.connections.allow_from()`. Default: nodes do not serve them.
             end: When the pilot ends. Default: no end.
             budget: Budget of the cluster for a calendar year. Default: no budget.
             idle_limit: Whole minutes, from 30 to 10,080, after which the nodes are terminated if no job and no process
@@ -230,6 +233,7 @@ class NeuronFleet(Fleet):
             suppress_checks=checks.suppress,
             verification=checks.verification,
             internode_ssh=internode_ssh,
+            metrics_port=metrics_port,
         )
         check_known(self, "node_generation", node_generation, why="it is converted to text at synthesis")
         check_known(self, "max_replacements", max_replacements, why="it is converted to text at synthesis")
@@ -243,6 +247,7 @@ class NeuronFleet(Fleet):
             form("node_replacements", max_replacements, field="max_replacements"),
             form("node_generation", node_generation),
             form("cloudwatch_metrics", cloudwatch_metrics),
+            form("metrics_port", metrics_port),
             script_for_bash(node.setup_script, field="setup"),
             software_for_devices(image.neuron_software, kind, field="image"),
         )

@@ -24,6 +24,7 @@ class NodeSettings:
         framework: Framework that the image's parameter promises; None for any.
         mounts: Kinds of file systems that the node mounts.
         setup_script: Text of the user's script; None if there is none.
+        metrics_port: TCP port on which the node serves its metrics; None if it does not.
     """
 
     cluster_name: str
@@ -37,6 +38,7 @@ class NodeSettings:
     suppress_checks: tuple[str, ...] = ()
     verification: Verification = "enforce"
     internode_ssh: bool = False
+    metrics_port: int | None = None
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -50,6 +52,7 @@ class NodeSettings:
             "suppress_checks": self.suppress_checks,
             "verification": self.verification,
             "internode_ssh": self.internode_ssh,
+            "metrics_port": self.metrics_port,
         }
 
     @property
@@ -99,4 +102,5 @@ def node_settings(plan: PlanValues) -> NodeSettings:
         suppress_checks=plan.node.suppress_checks,
         verification=plan.node.verification,
         internode_ssh=plan.node.internode_ssh,
+        metrics_port=plan.node.metrics_port,
     )

@@ -12,7 +12,10 @@ def unused_settings(plan: Plan) -> Mapping[str, str]:
     """The settings that the stack does not use, each with the fix."""
     unused = {
         "node_timeout_minutes": "remove it: deployments do not wait for the nodes of Slurm",
-        "cloudwatch_metrics": "remove it: nodes of Slurm take no samples of their devices",
+        **dict.fromkeys(
+            ("cloudwatch_metrics", "metrics_port", "metrics_security_group"),
+            "remove it: nodes of Slurm take no samples of their devices",
+        ),
     }
     if not plan.pcs.login:
         unused["pcs_login_instance_type"] = "set trn:pcs_login, or remove it"

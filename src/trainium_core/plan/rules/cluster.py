@@ -111,6 +111,13 @@ def image_has_neuron_software(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(key="ami", got=plan.image, allowed="an image with driver, runtime and tools", fix=fix)
 
 
+@rule("metrics_port", "metrics_security_group")
+def metrics_security_group_requires_port(plan: PlanValues) -> Iterator[Problem]:
+    if plan.node.metrics_security_group is not None and plan.node.metrics_port is None:
+        got, fix = plan.node.metrics_security_group, "set trn:metrics_port too, such as 9400, or remove it"
+        yield Problem(key="metrics_security_group", got=got, allowed="no value without trn:metrics_port", fix=fix)
+
+
 @rule("node_recovery", "node_replacements")
 def replacements_need_recovery(plan: PlanValues) -> Iterator[Problem]:
     if not plan.node.recovery and plan.node.replacements != SETTINGS["node_replacements"].default:

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 from trainium_core.facts import facts
 from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_core.setting_schema.forms import Choice, ListOf, Switch, WholeNumber
-from trainium_core.setting_schema.setting import section, setting
+from trainium_core.setting_schema.setting import resource_id, section, setting
 
 NeuronSoftware = Literal["image", "install"]
 NEURON_SOFTWARE: tuple[NeuronSoftware, ...] = get_args(NeuronSoftware)
@@ -13,6 +13,9 @@ Verification = Literal["enforce", "observe"]
 VERIFICATION: tuple[Verification, ...] = get_args(Verification)
 CloudWatchMetrics = Literal["nodes", "cluster", "none"]
 CLOUDWATCH_METRICS: tuple[CloudWatchMetrics, ...] = get_args(CloudWatchMetrics)
+METRICS_PORTS = (1024, 32767)
+"""Those below Linux's ephemeral ports, which jobs and the tests of a node use."""
+
 _LARGEST_BY_NODE = facts()["metrics"]["largest_by_node"]
 
 
@@ -91,4 +94,18 @@ class Node:
         default_text=f"nodes for up to {_LARGEST_BY_NODE} nodes, else cluster",
         meaning="utilization and errors in CloudWatch, with a dashboard and alarms: of the cluster and of each node "
         "(nodes), only of the cluster (cluster), or none; metrics are billed while nodes run",
+    )
+    metrics_port: int | None = setting(
+        "metrics_port",
+        WholeNumber(*METRICS_PORTS),
+        default=None,
+        meaning="TCP port on which nodes serve these metrics to Prometheus, at the path /metrics",
+        replaces_nodes=True,
+    )
+    metrics_security_group: str | None = setting(
+        "metrics_security_group",
+        resource_id("sg", "a security group in the VPC of the nodes"),
+        default=None,
+        default_text="none: only the nodes themselves reach trn:metrics_port",
+        meaning="security group of your Prometheus servers, which may connect to trn:metrics_port",
     )

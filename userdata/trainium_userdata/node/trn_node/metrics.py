@@ -28,10 +28,18 @@ EFA_COUNTERS = {
 
 
 class Metrics:
-    """The samples of the last minutes. A thread, which starts with `start`, reads the tool of the devices."""
+    """The samples of the last minutes. A thread, which starts with `start`, reads the tool of the devices.
+
+    Attributes:
+        samples: The samples, oldest first.
+        totals: What was counted since the start, by the names of the attributes of a sample. Contains only what the
+            last sample could read.
+    """
 
     def __init__(self) -> None:
         self.samples: deque[MetricSample] = deque(maxlen=MAX_SAMPLES)
+        self.totals: dict[str, int] = {}
+        self._sums: dict[str, int] = {}
         self._readings: deque[tuple[float, Reading]] = deque(maxlen=MAX_SAMPLES)
         self._counts: dict[str, dict[str, int]] = {}
         self._sampled_at = 0.0
@@ -44,6 +52,11 @@ class Metrics:
     def add(self, reading: Reading, at: float) -> None:
         """Add what the tool reported at a time."""
         self._readings.append((at, reading))
+
+    def add_now(self, now: float) -> None:
+        """Let the next poll take a sample, without the tool unless it has reported."""
+        if not self._readings:
+            self.add(Reading(), now)
 
     def poll(self, job: str, now: float) -> list[MetricSample]:
         """The new samples: one for each reading, or one of what is known without it, if there was none for too long.
@@ -69,17 +82,22 @@ class Metrics:
         return new
 
     def _sample(self, job: str, at: float, reading: Reading) -> MetricSample:
-        counted = hardware.counters() if reading.uncorrected is None else reading.uncorrected
-        efa = {field: self._increase(name, efa_counts(name)) for name, field in EFA_COUNTERS.items()}
+        counts = {
+            "ecc_corrected": reading.corrected,
+            "ecc_uncorrected": hardware.counters() if reading.uncorrected is None else reading.uncorrected,
+            **{field: efa_counts(name) for name, field in EFA_COUNTERS.items()},
+        }
+        increases = {field: self._increase(field, found) for field, found in counts.items()}
+        increases["execution_errors"] = reading.execution_errors
+        readable = [field for field in increases if counts.get(field) or increases[field] is not None]
+        self._sums.update({field: self._sums.get(field, 0) + (increases[field] or 0) for field in readable})
+        self.totals = {field: self._sums[field] for field in readable}
         return MetricSample(
             at=datetime.fromtimestamp(at, timezone.utc),
             job=job,
             core_utilization=reading.core_utilization,
             memory_utilization=reading.memory_utilization,
-            execution_errors=reading.execution_errors,
-            ecc_corrected=self._increase("corrected", reading.corrected),
-            ecc_uncorrected=self._increase("uncorrected", counted),
-            **efa,
+            **increases,
         )
 
     def _increase(self, name: str, counts: dict[str, int] | None) -> int | None:

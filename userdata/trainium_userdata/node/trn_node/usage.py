@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trainium_wire.usage import NodeUsage, State
 
-from . import files
+from . import files, prometheus
 from .hardware import DEVICES
 from .metrics import JobMetrics, Metrics
 from .neuron import OBSERVERS
@@ -53,6 +53,8 @@ class Usage:
         """
         state, detail = _state(job)
         samples = self.metrics.poll("" if attempt is None else job, now)
+        if samples:
+            prometheus.write(samples[-1], self.metrics.totals)
         if attempt:
             self._of_job.add(job, attempt, samples)
         elapsed = min(max(now - self._polled_at, 0), 2 * SECONDS) if self._polled_at else 0

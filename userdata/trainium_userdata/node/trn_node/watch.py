@@ -189,6 +189,10 @@ class Watch:
             if text not in errors and list(errors.values()).count(state) < MAX_ERRORS:
                 log(f"{state or 'noted'}: {text}")
                 errors[text] = state
+                if state == FAILED:
+                    # The node may be terminated soon: sample the counters before the record is sent.
+                    self.usage.metrics.add_now(self._now())
+                    self._due["usage"] = 0
 
     def _set_notices(self, source: str, notices: list[InstanceNotice]) -> None:
         before = self._found.get(source, [])

@@ -1,0 +1,139 @@
+"""The metrics of a node for Prometheus: the text that the watch writes, and the server of this text."""
+
+import json
+import os
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.layout.repository import ROOT
+from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.node_files import BUCKET, JOB
+from tests.userdata.plans import plan_for
+from tests.userdata.watch_node import FIRST, JobNode
+from trainium_core.plan.node_settings import node_settings
+from trainium_userdata.node.trn_node import files, prometheus
+from trainium_userdata.node.trn_node.device_readings import SECONDS, Reading
+from trainium_userdata.script import node_script
+from trainium_wire.usage import NodeUsage
+
+EXAMPLE = ROOT / "examples/prometheus"
+HARDWARE_ERROR = "NEURON_HW_ERR=HBM_UNCORRECTABLE_ERROR nd-id=1 action=TERMINATE_INSTANCE"
+NAMES = {name for name, _ in (*prometheus.GAUGES.values(), *prometheus.COUNTERS.values(), prometheus.JOB)}
+
+
+@pytest.fixture
+def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> JobNode:
+    node = JobNode(tmp_path, aws, monkeypatch)
+    node.plan(metrics_port=9400)
+    return node
+
+
+def pass_minute(node: JobNode, reading: Reading) -> dict[str, float]:
+    """Let the tool report, and then a minute pass. Returns the exported metrics."""
+    node.watch.usage.metrics.add(reading, node.now)
+    node.pass_time(SECONDS)
+    lines = [line for line in files.read(prometheus.TEXT).splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def test_values_have_base_units_and_counters_start_at_zero(node: JobNode) -> None:
+    busy = Reading(core_utilization=50, memory_utilization=12.5, execution_errors=2, corrected={"0": 7})
+    assert pass_minute(node, busy) == {
+        "trn_core_utilization_ratio": 0.5,
+        "trn_device_memory_used_ratio": 0.125,
+        "trn_execution_errors_total": 2,
+        "trn_corrected_memory_errors_total": 0,
+        "trn_uncorrected_memory_errors_total": 0,
+    }
+    node.counter(1, "sram_ecc_uncorrected", 3)
+    later = pass_minute(node, busy._replace(corrected={"0": 8}))
+    assert later["trn_execution_errors_total"] == 4
+    assert later["trn_corrected_memory_errors_total"] == 1
+    assert later["trn_uncorrected_memory_errors_total"] == 3
+
+
+def test_unknown_values_are_left_out_and_totals_continue(node: JobNode) -> None:
+    pass_minute(node, Reading(core_utilization=50, execution_errors=2))
+    assert pass_minute(node, Reading()).keys() == {"trn_uncorrected_memory_errors_total"}
+    assert pass_minute(node, Reading(execution_errors=1))["trn_execution_errors_total"] == 3
+
+
+def test_job_that_holds_the_node_is_a_label(node: JobNode) -> None:
+    node.membership(FIRST)
+    node.settle()
+    node.submit()
+    node.settle()
+    assert pass_minute(node, Reading())[f'trn_job_info{{job_id="{JOB}"}}'] == 1
+
+
+def test_hardware_error_is_sampled_and_reported_with_the_failed_record(node: JobNode) -> None:
+    """The node may be terminated before the next minute."""
+    pass_minute(node, Reading(core_utilization=50))
+    node.counter(1, "mem_ecc_uncorrected", 1)
+    node.kernel_says(HARDWARE_ERROR, 1)
+    node.settle()
+    assert node.sent is not None
+    assert node.sent.state == "failed"
+    assert "trn_uncorrected_memory_errors_total 1\n" in files.read(prometheus.TEXT)
+    usage = NodeUsage.from_json(node.aws.records[f"{BUCKET}/usage/{INSTANCE_ID}.json"])
+    assert usage.samples[-1].ecc_uncorrected == 1
+
+
+def test_nothing_is_written_and_no_unit_exists_without_a_port(node: JobNode) -> None:
+    node.plan(metrics_port=None)
+    assert pass_minute(node, Reading(core_utilization=50)) == {}
+    with_port, without = (node_script(node_settings(plan_for("trn1.32xlarge", metrics_port=p))) for p in (9400, None))
+    path = "/etc/systemd/system/trn-node-metrics.service"
+    assert (path in with_port, path in without) == (True, False)
+    assert '"metrics_port": 9400' in with_port
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("ROOT", str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), prometheus.MetricsHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def answer(url: str) -> tuple[int, str]:
+    """The status, and the text or the type of the content."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as response:
+            assert response.headers["Content-Type"] == prometheus.CONTENT_TYPE
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers["Content-Type"]
+
+
+def test_server_answers_with_the_current_text_only(url: str) -> None:
+    assert answer(f"{url}/metrics")[0] == 503
+    files.write(prometheus.TEXT, "trn_device_memory_used_ratio 0.5\n")
+    assert answer(f"{url}/metrics") == (200, "trn_device_memory_used_ratio 0.5\n")
+    assert answer(f"{url}/metrics?x=1")[0] == 200
+    assert [answer(f"{url}/{path}")[0] for path in ("", "../etc/passwd", "metrics/x")] == [404] * 3
+    old = files.path(prometheus.TEXT).stat().st_mtime - prometheus.LONGEST_AGE - 1
+    os.utime(files.path(prometheus.TEXT), (old, old))
+    assert answer(f"{url}/metrics")[0] == 503
+
+
+def expressions() -> Iterator[str]:
+    """The expressions of the example's rules and dashboard."""
+    for group in yaml.safe_load((EXAMPLE / "trn-rules.yml").read_text())["groups"]:
+        yield from (rule["expr"] for rule in group["rules"])
+    dashboard: Any = json.loads((EXAMPLE / "grafana-dashboard.json").read_text())
+    yield from (target["expr"] for panel in dashboard["panels"] for target in panel["targets"])
+
+
+def test_example_uses_all_metrics_that_nodes_export_and_no_others() -> None:
+    assert {name for text in expressions() for name in re.findall(r"\btrn_\w+", text)} == NAMES
