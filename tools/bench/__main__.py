@@ -1,4 +1,4 @@
-"""make bench: measures imports, templates, synthesis, deployment, `trn up`, `trn assess`, uploads and JobSets."""
+"""make bench: measures imports, templates, synthesis, deployment, `trn up`, `trn assess`, uploads, JobSets, samples."""
 
 import json
 import os
@@ -15,6 +15,7 @@ from tools.bench.assess_speed import assess_speed
 from tools.bench.checkpoint_speed import checkpoint_speed
 from tools.bench.import_speed import import_speed
 from tools.bench.job_set_speed import job_set_speed
+from tools.bench.sampler_speed import sampler_speed
 from tools.bench.up_speed import up_speed
 from tools.demo.private_aws import PrivateAws, private_aws
 from trainium_cli.terminal import console, table
@@ -70,7 +71,17 @@ def deployment(aws: PrivateAws) -> Iterator[Figure]:
     yield "cdk deploy, cdk destroy on the embedded AWS", f"{deploy:.1f} s, {destroy:.1f} s, medians of {RUNS}"
 
 
-ALL = (import_speed, template_size, synthesis, deployment, up_speed, assess_speed, checkpoint_speed, job_set_speed)
+ALL = (
+    import_speed,
+    template_size,
+    synthesis,
+    deployment,
+    up_speed,
+    assess_speed,
+    checkpoint_speed,
+    job_set_speed,
+    sampler_speed,
+)
 
 
 def main() -> int:
