@@ -1,79 +1,135 @@
 """CPU time of the program that samples the devices of a node, and its effect on processes that use all CPUs.
 
 The node program is the real one. A stand-in for neuron-monitor prints the documented report, with the devices and
-processes of a trn2.48xlarge. The program takes a sample every second instead of every minute.
+processes of a trn2.48xlarge, 600 times as often as on a node, so that the effect can be measured.
 """
 
 import copy
-import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median, quantiles
 from typing import Any
 
 from tools.demo.private_aws import PrivateAws
 
-DOCUMENTED = Path(__file__).parents[2] / "tests/userdata/data/neuron_monitor.json"
+ROOT = Path(__file__).parents[2]
+DOCUMENTED = ROOT / "tests/userdata/data/neuron_monitor.json"
 DEVICES, CORES = 16, 64
-PERIOD = 1
-ROUNDS, SECONDS = 8, 3
-STEP = bytes(2**24)
+PERIOD, PERIOD_OF_NODES = 0.1, 60
+PAIRS, SECONDS = 30, 1
 
 MONITOR = """\
 #!/bin/sh
 while sleep {period}; do cat {report} || exit; done
 """
 SAMPLER = """
-import json, resource, sys, time
+import resource, signal, sys, time
 from trn_node import device_readings, usage
 
 class Objects:
     def put(self, url, content):
         pass
 
-device_readings.SECONDS = usage.SECONDS = {period}
-sampled = usage.Usage(Objects())
-sampled.metrics.start()
-taken = 0
-for line in sys.stdin:  # each line asks how much CPU time was used, and for how many samples
-    until = time.monotonic() + float(line)
-    while time.monotonic() < until:
-        time.sleep({period})
-        sampled.poll("", "job-1", time.time(), attempt=1)
+def end(*_):
     spent = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps(spent.ru_utime + spent.ru_stime), flush=True)
+    print(spent.ru_utime + spent.ru_stime - began, taken, flush=True)
+    sys.exit()
+
+def add(reading, at, into=usage.Metrics.add):
+    global taken
+    taken += 1
+    into(sampled.metrics, reading, at)
+
+device_readings.SECONDS = usage.SECONDS = {period}
+sampled, taken = usage.Usage(Objects()), 0
+sampled.metrics.add = add
+signal.signal(signal.SIGTERM, end)
+began = time.process_time()
+sampled.metrics.start()
+while True:
+    time.sleep({period})
+    sampled.poll("", "job-1", time.time(), attempt=1)
 """
+STEPS = """
+import hashlib, signal, sys, time
+
+def end(*_):
+    for start, end in zip(times, times[1:]):
+        print(start, end - start)
+    sys.exit()
+
+times, content = [], bytes(2**22)
+signal.signal(signal.SIGTERM, end)
+while True:
+    times.append(time.monotonic())
+    hashlib.sha256(content).digest()
+"""
+"""Prints the start and the duration of each step, which hashes the same bytes."""
 
 
 def sampler_speed(aws: PrivateAws) -> Iterator[tuple[str, str]]:
-    """Hash with as many processes as there are CPUs, alternately beside the sampler and alone."""
+    """Hash with as many processes as there are CPUs, while the sampler runs in every other second."""
     folder = aws.folder / "sampler"
     _write_node(folder)
-    beside, alone, cpu = list[float](), list[float](), list[float]()
-    for number in range(2 * ROUNDS):
-        # In pairs of both orders, so that other load affects both.
-        if number % 4 in (0, 3):
-            steps, spent = _steps_beside_the_sampler(folder)
-            beside.append(steps)
-            cpu.append(spent)
-        else:
-            alone.append(_step_seconds())
-    ratios = [one / other for one, other in zip(beside, alone, strict=True)]
-    sample = median(cpu)
-    yield (
-        f"CPU time of one sample of {DEVICES} devices and {CORES} cores, without neuron-monitor",
-        f"{1000 * sample:.1f} ms, {100 * sample / 60:.4f}% of one CPU with a sample a minute, median of {ROUNDS}",
+    path = f"{ROOT / 'userdata/trainium_userdata/node'}:{ROOT / 'src'}"
+    environment = {"ROOT": str(folder), "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": path}
+    sampler = subprocess.Popen(
+        [sys.executable, "-c", SAMPLER.format(period=PERIOD)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
-    low, high = sorted(ratios)[1], sorted(ratios)[-2]
+    command = [sys.executable, "-c", STEPS]
+    steps = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(os.cpu_count() or 1)]
+    time.sleep(1)
+    blocks: list[tuple[float, bool]] = []
+    for number in range(2 * PAIRS):
+        is_on = number % 4 in (0, 3)
+        os.killpg(sampler.pid, signal.SIGCONT if is_on else signal.SIGSTOP)
+        blocks.append((time.monotonic(), is_on))
+        time.sleep(SECONDS)
+    os.killpg(sampler.pid, signal.SIGCONT)
+    for process in (sampler, *steps):
+        process.terminate()
+    cpu, taken = map(float, sampler.communicate()[0].split())
+    ratios = _ratios(blocks, [line.split() for one in steps for line in one.communicate()[0].splitlines()])
+    milliseconds = 1000 * cpu / taken
     yield (
-        f"a step beside the sampler with a sample every {PERIOD} s, relative to a step without it",
-        f"{median(ratios):.3f}, from {low:.3f} to {high:.3f} without the lowest and the highest of {ROUNDS} pairs",
+        f"CPU time of a node's sample of {DEVICES} devices and {CORES} cores, without neuron-monitor",
+        f"{milliseconds:.1f} ms, {milliseconds / 10 / PERIOD_OF_NODES:.4f}% of one CPU with a sample a minute; "
+        f"{taken:.0f} samples",
     )
+    low, _, high = quantiles(ratios, n=4)
+    yield (
+        f"a step while {PERIOD_OF_NODES / PERIOD:.0f} times as many samples are taken, relative to one without samples",
+        f"{median(ratios):.3f}, quartiles {low:.3f} and {high:.3f} of {len(ratios)} pairs of adjacent seconds",
+    )
+
+
+def _ratios(blocks: Sequence[tuple[float, bool]], steps: Sequence[Sequence[str]]) -> Sequence[float]:
+    """The mean step with the sampler relative to that without it, of each two adjacent blocks.
+
+    Args:
+        blocks: The start of each block, and whether the sampler ran.
+        steps: The start and the duration of each step.
+    """
+    starts = [start for start, _ in blocks]
+    durations: list[list[float]] = [[] for _ in blocks]
+    for start, duration in steps:
+        number = bisect(starts, float(start)) - 1
+        if number >= 0:
+            durations[number].append(float(duration))
+    pairs = zip(range(0, len(blocks), 2), range(1, len(blocks), 2), strict=True)
+    with_and_without = [(one, two) if blocks[one][1] else (two, one) for one, two in pairs]
+    return [fmean(durations[on]) / fmean(durations[off]) for on, off in with_and_without]
 
 
 def _write_node(folder: Path) -> None:
@@ -99,52 +155,3 @@ def _write_node(folder: Path) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     (folder / "neuron-monitor").chmod(0o755)
-
-
-def _steps_beside_the_sampler(folder: Path) -> tuple[float, float]:
-    """The seconds of a step, and the CPU seconds of a sample."""
-    root = Path(__file__).parents[2]
-    path = f"{root / 'userdata/trainium_userdata/node'}:{root / 'src'}"
-    environment = {"ROOT": str(folder), "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": path}
-    command = [sys.executable, "-c", SAMPLER.format(period=PERIOD)]
-    with subprocess.Popen(
-        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as sampler:
-        assert sampler.stdin
-        assert sampler.stdout
-        before = _ask(sampler, 2 * PERIOD)
-        sampler.stdin.write(f"{SECONDS}\n")
-        sampler.stdin.flush()
-        steps = _step_seconds()
-        after = float(sampler.stdout.readline())
-        sampler.terminate()  # neuron-monitor ends once it can no longer write
-    return steps, (after - before) / (SECONDS / PERIOD)
-
-
-def _ask(sampler: "subprocess.Popen[str]", seconds: float) -> float:
-    assert sampler.stdin
-    assert sampler.stdout
-    sampler.stdin.write(f"{seconds}\n")
-    sampler.stdin.flush()
-    return float(sampler.stdout.readline())
-
-
-def _step_seconds() -> float:
-    """The median duration of a step in as many processes as there are CPUs."""
-    command = [sys.executable, "-m", __name__, str(SECONDS)]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(os.cpu_count() or 1)]
-    return median(float(line) for process in running for line in process.communicate()[0].split())
-
-
-def _hash(seconds: float) -> Sequence[float]:
-    """The durations of steps, each of which hashes the same bytes."""
-    until, found = time.monotonic() + seconds, list[float]()
-    while time.monotonic() < until:
-        started = time.perf_counter()
-        hashlib.sha256(STEP).digest()
-        found.append(time.perf_counter() - started)
-    return found
-
-
-if __name__ == "__main__":
-    print(*_hash(float(sys.argv[1])))
