@@ -116,6 +116,31 @@ def test_capacity_block_has_no_running_cost() -> None:
     assert (resource.charge.items, resource.charge.note) == ((), "paid when it was bought")
 
 
+def test_launch_template_is_part_of_the_node_group_in_its_tags() -> None:
+    tags = [{"Key": "eks:cluster-name", "Value": "prod"}, {"Key": "eks:nodegroup-name", "Value": "trn"}]
+    template = {"LaunchTemplateId": "lt-1", "LaunchTemplateName": "eks-1", "Tags": tags}
+    (resource,) = listed("launch template", {"LaunchTemplates": [template]})
+    assert resource.parents == {"prod/trn"}
+
+
+def test_node_group_that_is_deleted_after_it_was_listed_is_left_out() -> None:
+    group = {
+        "nodegroupName": "trn",
+        "clusterName": "prod",
+        "nodegroupArn": "arn:aws:eks:us-west-2:123456789012:nodegroup/prod/trn/1",
+        "status": "ACTIVE",
+        "scalingConfig": {"desiredSize": 2},
+    }
+    with stubbed(LISTING["EKS node group"]) as (lister, stub):
+        stub.add_response("list_clusters", {"clusters": ["deleted", "prod"]})
+        stub.add_client_error("list_nodegroups", "ResourceNotFoundException")
+        stub.add_response("list_nodegroups", {"nodegroups": ["gone", "trn"]})
+        stub.add_client_error("describe_nodegroup", "ResourceNotFoundException")
+        stub.add_response("describe_nodegroup", {"nodegroup": group})
+        (resource,) = lister.resources()
+    assert (resource.ids, resource.detail) == ({"prod/trn"}, "2 desired, in prod")
+
+
 @pytest.mark.parametrize(
     ("kind", "answer"),
     [

@@ -58,6 +58,8 @@ KINDS = (
     Kind("EventBridge rules", "events", "list_rules", "Rules[].Name"),
     Kind("schedules", "scheduler", "list_schedules", "Schedules[].Name"),
     Kind("SNS topics", "sns", "list_topics", "Topics[].TopicArn"),
+    Kind("CloudWatch alarms", "cloudwatch", "describe_alarms", "MetricAlarms[].AlarmName"),
+    Kind("dashboards", "cloudwatch", "list_dashboards", "DashboardEntries[].DashboardName"),
     Kind("budgets", "budgets", "describe_budgets", "Budgets[].BudgetName", {"AccountId": ACCOUNT_ID}),
     Kind("IAM roles", "iam", "list_roles", "Roles[].RoleName"),
     Kind("customer managed IAM policies", "iam", "list_policies", "Policies[].PolicyName", {"Scope": "Local"}),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from trainium_core.nodes.report import ServiceGroup
+from trainium_core.stacks.aws_records import AwsRecords
 from trainium_core.teardown.leftovers import Workload
 from trainium_runtime.aws_service import AwsService
 
@@ -40,7 +41,7 @@ class Workloads:
         end_with_stack: Whether deleting the stack ends workloads that were not stopped.
     """
 
-    running: Callable[[AwsService, str], Iterable[Workload]]
+    running: Callable[[AwsRecords, str], Iterable[Workload]]
     stop: Mapping[str, Callable[[AwsService, str], None]]
     resource_type: str
     end_with_stack: bool = False

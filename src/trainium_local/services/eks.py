@@ -80,6 +80,10 @@ def create_pod_identity_association(response: Any) -> ActionResult:
     )
 
 
+def describe_pod_identity_association(response: Any) -> ActionResult:
+    return ActionResult({_ASSOCIATION: _parts(response, _ASSOCIATION)[_key(response, _ASSOCIATION)]})
+
+
 def delete_pod_identity_association(response: Any) -> ActionResult:
     return ActionResult({_ASSOCIATION: _parts(response, _ASSOCIATION).pop(_key(response, _ASSOCIATION))})
 

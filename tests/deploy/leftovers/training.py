@@ -1,4 +1,4 @@
-"""SageMaker resources, AWS PCS clusters, and image repositories."""
+"""SageMaker resources, AWS PCS clusters, parts of EKS clusters, and image repositories."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -66,8 +66,33 @@ def _repository(maker: Maker) -> str:
     return name
 
 
+def _node_group(maker: Maker) -> str:
+    name, role, subnets = maker.name("nodes"), maker.create_role(), [maker.create_subnet()]
+    cluster = _create_eks_cluster(maker, f"of-{name}", role, subnets)
+    maker.client("eks").create_nodegroup(
+        clusterName=cluster, nodegroupName=name, subnets=subnets, nodeRole=role, tags=maker.tag_map
+    )
+    return name
+
+
+def _pod_identity(maker: Maker) -> str:
+    name, role, subnets = maker.name("pods").lower(), maker.create_role(), [maker.create_subnet()]
+    cluster = _create_eks_cluster(maker, f"of-{name}", role, subnets)
+    pods = {"namespace": "default", "serviceAccount": name}
+    maker.client("eks").create_pod_identity_association(clusterName=cluster, **pods, roleArn=role, tags=maker.tag_map)
+    return f"default/{name}"
+
+
+def _create_eks_cluster(maker: Maker, name: str, role: str, subnets: list[str]) -> str:
+    """An EKS cluster without a tag, as that of another owner."""
+    maker.client("eks").create_cluster(name=name, roleArn=role, resourcesVpcConfig={"subnetIds": subnets})
+    return name
+
+
 TRAINING: Mapping[str, Creator] = {
     "AWS PCS cluster": _slurm_cluster,
+    "EKS node group": _node_group,
+    "Pod Identity association": _pod_identity,
     "SageMaker endpoint": _sagemaker_endpoint,
     "SageMaker model": _model,
     "ECR repository": _repository,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from trainium_core.audit.listings.listing import Entry, entry_tags
+from trainium_core.audit.listings.listing import Entry, entry_tags, tagged_node_group
 from trainium_core.audit.resource import FREE, Charge, Resource
 
 
@@ -23,7 +23,7 @@ def ec2_resource(
         name=resource_id,
         ids=frozenset([resource_id, *other_ids]),
         tags=tags,
-        parents=frozenset(parent for parent in parents if parent),
+        parents=frozenset(parent for parent in (*parents, tagged_node_group(tags)) if parent),
         state=state,
         detail=detail or tags.get("Name", ""),
         created=created,

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from trainium_core.audit.listings.listing import Entry, Listing, Location, entry_tags, gib
+from trainium_core.audit.listings.listing import Entry, Listing, Location, entry_tags, gib, tagged_node_group
 from trainium_core.audit.resource import BY_USE, FREE, Charge, Resource
 from trainium_core.plurals import count
 
@@ -15,12 +15,14 @@ from trainium_core.plurals import count
     in_estimates=False,
 )
 def _groups(entry: Entry, _location: Location) -> Resource:
-    name = entry["AutoScalingGroupName"]
+    name, tags = entry["AutoScalingGroupName"], entry_tags(entry)
+    node_group = tagged_node_group(tags)
     return Resource(
         name=name,
         arn=entry["AutoScalingGroupARN"],
         ids=frozenset([name]),
-        tags=entry_tags(entry),
+        tags=tags,
+        parents=frozenset([node_group] if node_group else ()),
         state=entry.get("Status", ""),
         detail=f"{entry['DesiredCapacity']} desired, {len(entry.get('Instances', ()))} existing",
         created=entry.get("CreatedTime"),

@@ -1,7 +1,7 @@
 """A listing as data: the call that lists one kind of resource, and the function that reads an entry."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
@@ -37,6 +37,10 @@ def unmeasured(_client_of: ClientFactory, resource: Resource) -> Resource | None
     return resource
 
 
+def unexpanded(_client: Any, entry: Any) -> Iterable[Entry]:
+    return (entry,)
+
+
 Reader = Callable[[Entry, Location], Resource | None]
 """Reads an entry of a response. Returns None for an entry to skip, such as a deleted resource."""
 
@@ -56,6 +60,8 @@ class Listing:
         arguments: Arguments of the call. In strings, `{account}` is replaced by the account ID.
         more_arguments: Arguments of further calls, if one call does not list everything.
         endpoint_region: Region of the endpoint of a global service.
+        expand: Function that lists what is in an entry of the call, such as the node groups of a cluster, given the
+            client of the service. `read` gets its results. Default: the entry itself.
         measure: Function that adds data that needs more requests; returns None for a resource that is being deleted.
         in_estimates: False if such a resource and its parts cost almost nothing while unused: `trn cost` skips it.
         read: The decorated function.
@@ -72,6 +78,7 @@ class Listing:
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     more_arguments: tuple[Mapping[str, Any], ...] = ()
     endpoint_region: str | None = None
+    expand: Callable[[Any, Any], Iterable[Entry]] = unexpanded
     measure: Callable[[ClientFactory, Resource], Resource | None] = unmeasured
     in_estimates: bool = True
     read: Reader = field(init=False)
@@ -123,7 +130,8 @@ class AwsResourceLister:
 
     def _entries(self) -> Iterator[Entry]:
         for arguments in (self._listing.arguments, *self._listing.more_arguments):
-            yield from self._listed({name: self._filled(value) for name, value in arguments.items()})
+            for entry in self._listed({name: self._filled(value) for name, value in arguments.items()}):
+                yield from self._listing.expand(self._client(self._listing.service), entry)
 
     def _listed(self, arguments: Mapping[str, Any]) -> Iterator[Entry]:
         listing = self._listing
@@ -141,6 +149,12 @@ class AwsResourceLister:
 def entry_tags(entry: Entry) -> dict[str, str]:
     """The tags by key, for a service that returns them as `Tags` with Key and Value."""
     return tag_values(entry.get("Tags"))
+
+
+def tagged_node_group(tags: Mapping[str, str]) -> str | None:
+    """The ID of the managed node group whose name EKS writes into the tags of a group's resources; None without one."""
+    cluster, group = tags.get("eks:cluster-name"), tags.get("eks:nodegroup-name")
+    return f"{cluster}/{group}" if cluster and group else None
 
 
 def gib(size_in_bytes: int) -> str:

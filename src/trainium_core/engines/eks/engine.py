@@ -9,7 +9,9 @@ from trainium_core.engines.engine import Engine
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from trainium_core.audit.listings.listing import Listing
     from trainium_core.costs.items import CostItem
+    from trainium_core.engines.parts import Workloads
     from trainium_core.jobs.engine import JobEngine
     from trainium_core.plan import Plan
     from trainium_core.preflight.finding import Check
@@ -55,6 +57,16 @@ class Eks(Engine):
 
     def checks(self) -> Mapping[str, Check]:
         return {}
+
+    def listings(self) -> Sequence[Listing]:
+        from trainium_core.engines.eks.listings import LISTINGS
+
+        return LISTINGS
+
+    def workloads(self) -> Workloads:
+        from trainium_core.engines.eks.aws_workloads import WORKLOADS
+
+        return WORKLOADS
 
     def jobs(self, plan: Plan, stack: str, clients: Clients) -> JobEngine:
         from trainium_core.engines.eks.aws_jobs import KubernetesJobs
