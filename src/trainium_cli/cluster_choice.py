@@ -94,7 +94,8 @@ def cluster_stack_name(invocation: Invocation, plan: Plan, stack: str | None) ->
 
     Raises UnavailableError.
     """
-    usual = next((key for key in ENGINES_WITH_NODES if key in plan.stacks), EC2.key)
+    outside = (key for key, engine in ENGINES.items() if engine.has_outside_nodes)
+    usual = next((key for key in (*ENGINES_WITH_NODES, *outside) if key in plan.stacks), EC2.key)
     return stack or _stack_name(invocation, plan, usual, ENGINES_WITH_NODES)
 
 

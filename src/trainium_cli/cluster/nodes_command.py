@@ -23,6 +23,7 @@ from trainium_core.nodes.report import (
     NodesNotCreatedError,
     NodesReport,
     NodeStatus,
+    NoFleetError,
     nodes_report,
     report_as_json,
 )
@@ -55,8 +56,8 @@ _PAUSE_S = 5
 def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, watch: bool) -> ExitCode:
     """Show every node of the deployed cluster and its problems.
 
-    Judges the nodes by their records, with the same rules as a deployment. The plan determines the region and the
-    number of replacements.
+    Judges the nodes by their records, with the same rules as a deployment; nodes of an EKS cluster by their taint and
+    annotations, which it reads with your kubectl. The plan determines the region and the number of replacements.
 
     Exit code 0: every node is verified and reaches the others. 1: otherwise, also if asleep or not deployed. 3:
     unknown.
@@ -85,10 +86,16 @@ def _report(invocation: Invocation, account: AwsNodes, plan: Plan, stack: str) -
     Raises:
         CliError: The stack does not exist, or has no nodes because its deployment or deletion failed.
         NodesNotCreatedError: The nodes are not created yet, or no longer exist.
+        NoFleetError: The stack has no nodes.
         UnavailableError: AWS could not be read.
     """
     try:
         deployed = account.nodes(stack, with_metrics=True)
+    except NoFleetError:
+        outside = account.outside_nodes(stack)
+        if outside is None:
+            raise
+        return outside
     except NodesNotCreatedError as error:
         if error.status.endswith("_IN_PROGRESS") and "ROLLBACK" not in error.status:
             raise

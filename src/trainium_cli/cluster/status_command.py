@@ -19,7 +19,7 @@ from trainium_core.clusters.absence import absence
 from trainium_core.clusters.aws_account import AwsAbsences, AwsClustersAccount
 from trainium_core.clusters.cluster import Cluster, clusters_in
 from trainium_core.clusters.status import ClusterStatus, JobStatus, cluster_status
-from trainium_core.engines.registry import ENGINES_WITH_NODES
+from trainium_core.engines.registry import ENGINES, ENGINES_WITH_NODES
 from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.nodes.aws_nodes import AwsNodes, AwsUsage
 from trainium_core.nodes.report import NodesReport, report_as_json
@@ -91,11 +91,12 @@ def _read(plan: Plan, stack: str, clients: Clients, *, is_given: bool) -> Cluste
         return use.usage(fleet.bucket, instances, last_job(fleet.bucket), now=datetime.now(UTC)) if fleet else None
 
     def job() -> JobStatus | None:
-        fleet = account.fleet_record(stack)
+        own = (record for record in account.stack_records(stack) if ENGINES[record.engine].has_outside_nodes)
+        fleet = next(own, None) or account.fleet_record(stack)
         if fleet is None:
             return None
         jobs = JobStore(plan.region, fleet.bucket, clients=clients)
-        if fleet.group is None:  # Slurm, whose jobs may run at the same time
+        if fleet.group is None:  # Slurm and EKS, whose jobs may run at the same time
             newest = jobs.newest(1, brief=True)
             return JobStatus(job_id=newest[0].job.id, status=newest[0].status) if newest else None
         last = last_job(fleet.bucket)
@@ -112,7 +113,7 @@ def _read(plan: Plan, stack: str, clients: Clients, *, is_given: bool) -> Cluste
         job=job,
         usage=usage,
         absence=lambda: absence(cluster, AwsAbsences(plan.region, clients=clients), datetime.now(UTC)),
-        replacements=plan.node.replacements if plan.node.recovery else 0,
+        replacements=plan.node.replacements if plan.node.recovery and plans_nodes else 0,
         plans_nodes=plans_nodes,
     )
 

@@ -120,13 +120,15 @@ def cluster_status(
         if templates
         else None
     )
+    others = any(found.name == stack and found.has_record and not found.has_nodes for found in cluster.stacks)
+    outside = read_or_note("nodes", lambda: nodes.outside_nodes(stack)) if others and not deployed else None
     instances = [node.instance_id for node in deployed.instances] if deployed else []
     for_jobs = deployed is not None and deployed.for_jobs is not None
     return ClusterStatus(
         cluster=cluster,
         # Nodes that start with jobs do not report their use: AWS PCS terminates idle ones.
         usage=read_or_note("use of the nodes", lambda: usage(instances)) if instances and not for_jobs else None,
-        nodes=nodes_report(deployed, replacements=replacements) if deployed else None,
+        nodes=nodes_report(deployed, replacements=replacements) if deployed else outside,
         replacements=replacements,
         template=template_sentence(templates, newest) if newest is not None else None,
         job=read_or_note("job", job),

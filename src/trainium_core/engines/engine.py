@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from trainium_core.costs.items import CostItem
     from trainium_core.engines.parts import ServiceNodes, Workloads
     from trainium_core.jobs.engine import JobEngine
+    from trainium_core.nodes.report import NodesReport
     from trainium_core.plan import Plan
     from trainium_core.preflight.finding import Check
-    from trainium_runtime.aws_service import Clients
+    from trainium_runtime.aws_service import AwsService, Clients
+    from trainium_wire.stack_record import StackRecord
 
 
 class Engine(ABC):
@@ -33,6 +35,7 @@ class Engine(ABC):
         key: Its name in trn:stacks.
         shared_checks: Names of other engines' checks that apply to its stack too.
         has_nodes: Whether its stack has nodes, which are EC2 instances.
+        has_outside_nodes: Whether its jobs run on nodes that are not part of its stack.
         ends_with_pilot: Whether trn:ends ends its stack.
         can_sleep: Whether its nodes can be put to sleep. If not, its stack is destroyed at the end of the pilot, if
             trn:ends ends it.
@@ -42,6 +45,7 @@ class Engine(ABC):
     key: ClassVar[str]
     shared_checks: ClassVar[Sequence[str]] = ()
     has_nodes: ClassVar[bool] = True
+    has_outside_nodes: ClassVar[bool] = False
     ends_with_pilot: ClassVar[bool] = True
     can_sleep: ClassVar[bool] = True
     has_parallel_jobs: ClassVar[bool] = False
@@ -93,6 +97,14 @@ class Engine(ABC):
 
     def service_nodes(self) -> ServiceNodes | None:
         """Nodes that its service runs; None if an Auto Scaling group runs them, or if it has none."""
+        return None
+
+    def outside_nodes(self, account: AwsService, record: StackRecord) -> NodesReport | None:  # noqa: ARG002
+        """The nodes that run its jobs, given the record of its stack; None unless it has_outside_nodes.
+
+        Raises:
+            UnavailableError: A request failed or was denied.
+        """
         return None
 
     @abstractmethod

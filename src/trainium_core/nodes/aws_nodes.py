@@ -8,7 +8,14 @@ from typing import Any
 
 from trainium_core.engines.registry import ENGINES
 from trainium_core.nodes.aws_fleets import AwsFleets
-from trainium_core.nodes.report import DeployedNodes, JobBounds, NodeInstance, NodesNotCreatedError, node_instance
+from trainium_core.nodes.report import (
+    DeployedNodes,
+    JobBounds,
+    NodeInstance,
+    NodesNotCreatedError,
+    NodesReport,
+    node_instance,
+)
 from trainium_core.stacks.deployed_stack import STABLE_STATUSES
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService, Clients
@@ -84,6 +91,11 @@ class AwsNodes(AwsFleets):
             membership=Membership(),
             for_jobs=JobBounds(most=group.most, planned=int(fleet.settings["nodes"])),
         )
+
+    def outside_nodes(self, stack: str) -> NodesReport | None:
+        """The nodes that run the jobs of a stack without being part of it; None if its engines have no such nodes."""
+        found = (ENGINES[record.engine].outside_nodes(self, record) for record in self.stack_records(stack))
+        return next((report for report in found if report is not None), None)
 
     def _scaling_group(self, fleet: StackRecord, name: str, described: Descriptions) -> DeployedNodes:
         with read_errors("autoscaling:DescribeAutoScalingGroups"):

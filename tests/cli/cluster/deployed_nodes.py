@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from trainium_core.nodes.report import DeployedNodes, NodeInstance
+from trainium_core.nodes.report import DeployedNodes, NodeInstance, NodesReport, nodes_report
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import CheckRecord, NodeRecord, State, StoredRecord
 
@@ -37,6 +37,8 @@ def deployed(*records: StoredRecord) -> DeployedNodes:
 
 VERIFIED = deployed(stored(A), stored(B))
 BOOTING = deployed(stored(A))
+OUTSIDE = nodes_report(VERIFIED, replacements=0)
+"""The nodes of an engine whose stack has none."""
 LOST = deployed(stored(A), stored(B, "failed", "15 of 16 Neuron devices (missing: device 7)", DEVICES))
 
 
@@ -46,6 +48,7 @@ class FakeNodes:
 
     answers: list[DeployedNodes | Exception | None]
     requests: list[str] = field(default_factory=list[str])
+    outside: NodesReport | None = None
 
     def nodes(self, stack: str, **_: object) -> DeployedNodes | None:
         self.requests.append(stack)
@@ -53,3 +56,6 @@ class FakeNodes:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def outside_nodes(self, _stack: str) -> NodesReport | None:
+        return self.outside

@@ -5,11 +5,22 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cli.cluster.deployed_nodes import BOOTING, LOST, MEMBERSHIP, VERIFIED, A, B, FakeNodes, deployed, stored
+from tests.cli.cluster.deployed_nodes import (
+    BOOTING,
+    LOST,
+    MEMBERSHIP,
+    OUTSIDE,
+    VERIFIED,
+    A,
+    B,
+    FakeNodes,
+    deployed,
+    stored,
+)
 from tests.cli.running import GOOD, run
 from trainium_cli.cluster import nodes_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.nodes.report import DeployedNodes, NodesNotCreatedError
+from trainium_core.nodes.report import DeployedNodes, NodesNotCreatedError, NoFleetError
 from trainium_wire.metric_sample import RecentMetrics
 
 
@@ -27,6 +38,13 @@ def test_verified_nodes_are_shown_with_exit_code_0(account: FakeNodes) -> None:
     assert all(word in ended.stdout for word in (A, B, "usw2-az4", "10.42.0.4", "verified", "11-21 12:00:00Z"))
     assert "ready: 2 of 2 nodes verified" in ended.stdout
     assert account.requests == ["TrnClusterStack"]
+
+
+def test_nodes_outside_the_stack_are_shown_by_the_same_table(account: FakeNodes) -> None:
+    account.answers, account.outside = [NoFleetError("none")], OUTSIDE
+    ended = run("nodes", *GOOD, "-c", "trn:stacks=eks", "-c", "trn:eks_cluster=prod")
+    assert (ended.exit_code, account.requests) == (ExitCode.OK, ["EksJobsStack"])
+    assert "ready: 2 of 2 nodes verified" in ended.stdout
 
 
 def test_json_has_state_and_checks_of_each_node(account: FakeNodes) -> None:

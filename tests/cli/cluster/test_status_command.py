@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.cluster.deployed_nodes import A, B
+from tests.cli.cluster.deployed_nodes import OUTSIDE, A, B
 from tests.cli.cluster.test_nodes_command import BOOTING, VERIFIED, FakeNodes
 from tests.cli.running import GOOD, run
 from tests.core.test_clusters import FakeClusters, node, stack
 from trainium_cli.cluster import status_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.nodes.report import DeployedNodes, NodesNotCreatedError, NoFleetError
+from trainium_core.nodes.report import DeployedNodes, NodesNotCreatedError, NodesReport, NoFleetError
 from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import UnavailableError
 from trainium_wire.metric_sample import RecentMetrics
+from trainium_wire.stack_record import StackRecord
 
 END = datetime(2026, 12, 1, tzinfo=UTC)
 MADE = StackEvent(kind="stack", logical_id="s", status="CREATE_COMPLETE", of_stack=True, time=END)
@@ -30,6 +31,9 @@ class FakeAccount(FakeClusters):
 
     def fleet_record(self, _stack: str) -> None:
         return None
+
+    def stack_records(self, _stack: str) -> Sequence[StackRecord]:
+        return ()
 
 
 class FakeEvents:
@@ -46,13 +50,14 @@ def shown(
     nodes: DeployedNodes | Exception,
     *options: str,
     account: FakeAccount | None = None,
+    outside: NodesReport | None = None,
 ) -> Result:
     account = account or FakeAccount(
         stacks=[stack("trn-pilot", ends=END)], nodes=[node(1, "trn-pilot"), node(2, "trn-pilot")]
     )
     fakes: dict[str, Any] = {
         "AwsClustersAccount": account,
-        "AwsNodes": FakeNodes([nodes]),
+        "AwsNodes": FakeNodes([nodes], outside=outside),
         "AwsStackEvents": FakeEvents(),
     }
     for name, fake in fakes.items():
@@ -127,6 +132,16 @@ def test_plan_without_nodes_is_healthy_without_nodes(
     ended = shown(monkeypatch, NoFleetError("none"), *options, account=account)
     assert (ended.exit_code == ExitCode.OK) is is_healthy, ended.output
     assert "Job" not in ended.stdout or stacks is None
+
+
+def test_nodes_outside_the_stack_count_for_its_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    stacks, nodes = [stack("trn-pilot", name="EksJobsStack", engine="eks")], [node(1, "trn-pilot")]
+    options = ("-c", "trn:stacks=eks", "-c", "trn:eks_cluster=prod")
+    for outside, code in ((OUTSIDE, ExitCode.OK), (None, ExitCode.NOT_READY)):
+        account = FakeAccount(stacks=stacks, nodes=nodes)
+        ended = shown(monkeypatch, NoFleetError("none"), *options, account=account, outside=outside)
+        assert ended.exit_code == code, ended.output
+        assert ("verified" in ended.stdout) is (outside is not None)
 
 
 def test_reason_for_missing_nodes_is_shown_with_next_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,17 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainium_core.engines.eks.job_place import kubectl_at, record_place
 from trainium_core.engines.eks.job_set import CLUSTER_LABEL, JOB_LABEL
-from trainium_core.engines.eks.kubectl import Kubectl
 from trainium_core.engines.eks.set_states import set_states
 from trainium_core.engines.parts import Workloads
-from trainium_core.plan.settings.eks import EksSettings
 from trainium_core.stacks.aws_records import AwsRecords
 from trainium_core.teardown.leftovers import Workload
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_wire.job_keys import SUBMITTED_PREFIX
-from trainium_wire.stack_record import StackRecord
 
 _JOB_SET, _ENDING = "JobSet", "ending pod"
 _KINDS = "jobsets.jobset.x-k8s.io,pods"
@@ -27,8 +25,8 @@ def _running(account: AwsRecords, cluster: str) -> Iterator[Workload]:
     """
     for record in account.records().readable:
         if (record.engine, record.cluster) == ("eks", cluster) and _has_jobs(account, record.bucket):
-            place = _place(record)
-            items = _kubectl(account, place).items(_KINDS, f"{CLUSTER_LABEL}={cluster}")
+            place = record_place(record)
+            items = kubectl_at(place, account.region).items(_KINDS, f"{CLUSTER_LABEL}={cluster}")
             yield from (_workload(item, place) for item in _unfinished(items))
 
 
@@ -58,20 +56,9 @@ def _workload(item: Mapping[str, Any], place: str) -> Workload:
     )
 
 
-def _place(record: StackRecord) -> str:
-    """`CLUSTER/NAMESPACE` of the jobs."""
-    settings = record.settings
-    return f"{settings.get('eks_cluster', '')}/{settings.get('eks_namespace', EksSettings.namespace)}"
-
-
-def _kubectl(account: AwsService, place: str) -> Kubectl:
-    cluster, _, namespace = place.partition("/")
-    return Kubectl(cluster, account.region, namespace)
-
-
 def _delete(account: AwsService, work_id: str) -> None:
     place, _, name = work_id.partition(":")
-    _kubectl(account, place).delete("jobset", name)
+    kubectl_at(place, account.region).delete("jobset", name)
 
 
 WORKLOADS = Workloads(running=_running, stop={_JOB_SET: _delete}, resource_type="AWS::EKS::PodIdentityAssociation")

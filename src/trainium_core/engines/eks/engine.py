@@ -13,14 +13,17 @@ if TYPE_CHECKING:
     from trainium_core.costs.items import CostItem
     from trainium_core.engines.parts import Workloads
     from trainium_core.jobs.engine import JobEngine
+    from trainium_core.nodes.report import NodesReport
     from trainium_core.plan import Plan
     from trainium_core.preflight.finding import Check
-    from trainium_runtime.aws_service import Clients
+    from trainium_runtime.aws_service import AwsService, Clients
+    from trainium_wire.stack_record import StackRecord
 
 
 class Eks(Engine):
     key = "eks"
     has_nodes = False
+    has_outside_nodes = True
     ends_with_pilot = False
     has_parallel_jobs = True
 
@@ -67,6 +70,11 @@ class Eks(Engine):
         from trainium_core.engines.eks.aws_workloads import WORKLOADS
 
         return WORKLOADS
+
+    def outside_nodes(self, account: AwsService, record: StackRecord) -> NodesReport:
+        from trainium_core.engines.eks.aws_nodes import outside_nodes
+
+        return outside_nodes(account, record)
 
     def jobs(self, plan: Plan, stack: str, clients: Clients) -> JobEngine:
         from trainium_core.engines.eks.aws_jobs import KubernetesJobs

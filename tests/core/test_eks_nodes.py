@@ -1,0 +1,122 @@
+"""The report on nodes of EKS: instances in moto, and a stand-in for kubectl."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from tests.core.aws_stubs import client, put_record, stack_record
+from tests.core.test_eks_jobs import Recorder
+from trainium_core.engines.eks.aws_nodes import node_state
+from trainium_core.nodes.aws_nodes import AwsNodes
+from trainium_core.nodes.report import NodesReport, NoFleetError
+from trainium_runtime.errors import UnavailableError
+
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
+
+CLUSTER, STACK, BOOT = "trn-pilot", "EksJobsStack", "b-1"
+TAINT = {"key": "trn/unverified", "value": "true", "effect": "NoSchedule"}
+NEURON = {"key": "aws.amazon.com/neuron", "value": "true", "effect": "NoSchedule"}
+
+
+def node(
+    state: str | None, *, tainted: bool = True, boot: str | None = None, ready: str = "True", instance: str = "i-1"
+) -> dict[str, Any]:
+    annotations = {"trn/verification": state, "trn/verified-boot": boot}
+    return {
+        "metadata": {"annotations": {key: value for key, value in annotations.items() if value is not None}},
+        "spec": {"providerID": f"aws:///us-west-2d/{instance}", "taints": [NEURON, *([TAINT] if tainted else [])]},
+        "status": {
+            "nodeInfo": {"bootID": BOOT},
+            "conditions": [{"type": "Ready", "status": ready, "message": "no network plugin"}],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "state", "problem"),
+    [
+        (node("verified", tainted=False, boot=BOOT), "verified", ""),
+        (node("failed: neuron-devices: 15 of 16"), "failed", "neuron-devices: 15 of 16"),
+        (node("running"), "booting", "tainted: running"),
+        (node(None), "booting", "tainted: no pod of the DaemonSet verifies it yet"),
+        (node("verified", tainted=False, boot="b-0"), "booting", "not verified since its last boot"),
+        (node("verified", tainted=False, boot=BOOT, ready="False"), "not ready", "no network plugin"),
+        (node(None, tainted=False), "untested", "its node group has no NodeVerification"),
+    ],
+)
+def test_state_of_a_node_follows_from_taint_annotations_and_boot(
+    found: dict[str, Any], state: str, problem: str
+) -> None:
+    actual = node_state(found)
+    assert actual[0] == state
+    assert problem in actual[1]
+
+
+@pytest.fixture
+def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    folder = tmp_path / "kubectl"
+    monkeypatch.setenv("KUBECTL", str(folder))
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return Recorder(folder)
+
+
+@pytest.fixture
+def account(kubectl: Recorder) -> Iterator[AwsNodes]:
+    del kubectl
+    with mock_aws():
+        settings = {"eks_cluster": "prod", "eks_namespace": "training"}
+        put_record(stack_record(STACK, engine="eks", settings=settings, group=None))
+        topic = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
+        client("cloudformation").create_stack(StackName=STACK, TemplateBody=json.dumps(topic))
+        yield AwsNodes("us-west-2")
+
+
+def launch(number: int) -> list[str]:
+    tags = [{"Key": "trn:cluster", "Value": CLUSTER}]
+    made = client("ec2").run_instances(
+        ImageId="ami-12c6146b",
+        MinCount=number,
+        MaxCount=number,
+        TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
+    )
+    return sorted(each["InstanceId"] for each in made["Instances"])
+
+
+def report(account: AwsNodes) -> NodesReport:
+    with pytest.raises(NoFleetError):
+        account.nodes(STACK)
+    found = account.outside_nodes(STACK)
+    assert found is not None
+    return found
+
+
+def test_nodes_are_ready_if_all_are_verified(account: AwsNodes, kubectl: Recorder) -> None:
+    verified = [node("verified", tainted=False, boot=BOOT, instance=each) for each in launch(2)]
+    kubectl.items(*verified)
+    assert report(account).verdict.state == "ready"
+    assert "--selector trn/cluster=trn-pilot" in kubectl.calls[-1]
+    kubectl.items(*verified[:1])
+    found = report(account)
+    assert (found.verdict.state, found.verdict.reason) == ("waiting", "1 of 2 nodes verified")
+    assert found.nodes[1].problem.startswith("not in Kubernetes")
+
+
+def test_failed_node_is_named(account: AwsNodes, kubectl: Recorder) -> None:
+    (instance,) = launch(1)
+    kubectl.items(node("failed: efa: 0 of 8", instance=instance))
+    found = report(account)
+    assert (found.verdict.state, found.verdict.reason) == ("failed", f"failed: {instance}")
+    assert found.nodes[0].problem == "efa: 0 of 8"
+
+
+def test_only_existing_nodes_need_kubectl(account: AwsNodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    found = report(account)
+    assert (found.verdict.state, found.nodes) == ("ready", ())
+    launch(1)
+    with pytest.raises(UnavailableError, match="kubectl is not in the PATH"):
+        account.outside_nodes(STACK)
