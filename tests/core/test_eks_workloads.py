@@ -15,7 +15,7 @@ from trainium_core.stacks.description import StackDescription
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.leftovers import Workload
 from trainium_core.teardown.scope import Scope
-from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_runtime.errors import UnavailableError
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
@@ -92,12 +92,6 @@ def test_stack_that_never_had_a_job_needs_no_kubectl(account: AwsTeardown, monke
 def test_stack_without_its_bucket_has_no_jobs(account: AwsTeardown) -> None:
     client("s3").delete_bucket(Bucket=BUCKET)
     assert running(account) == []
-
-
-def test_job_set_that_cannot_be_deleted_is_refused(account: AwsTeardown, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(RequestRefusedError, match="kubectl is not in the PATH"):
-        account.stop(Workload(kind="JobSet", work_id=f"{PLACE}:trn-runs"))
 
 
 def test_jobs_of_eks_outlive_their_stack() -> None:

@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainium_core.engines.eks.job_place import kubectl_at, record_place
-from trainium_core.engines.eks.job_set import CLUSTER_LABEL
+from trainium_core.engines.eks.aws_job_place import kubectl_at, record_place
 from trainium_core.nodes.report import NodesReport, NodeStatus, node_instance
 from trainium_core.plurals import count
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.fleet_verdict import FleetVerdict
 from trainium_runtime.naming import CLUSTER_TAG
-from trainium_wire.kubernetes import BOOT_ANNOTATION, STATE_ANNOTATION, UNVERIFIED
+from trainium_wire.kubernetes import BOOT_ANNOTATION, CLUSTER_LABEL, STATE_ANNOTATION, UNVERIFIED
 from trainium_wire.membership import Membership
 from trainium_wire.stack_record import StackRecord
 
@@ -35,7 +34,7 @@ def outside_nodes(account: AwsService, record: StackRecord) -> NodesReport:
         instances = sorted(pages.search("Reservations[].Instances[]"), key=lambda each: each["InstanceId"])
     objects = dict[str, Mapping[str, Any]]()
     if instances:
-        kubectl = kubectl_at(record_place(record), account.region)
+        kubectl = kubectl_at(account, record_place(record))
         found = kubectl.items("nodes", f"{CLUSTER_LABEL}={record.cluster}")
         objects = {each["spec"].get("providerID", "").rpartition("/")[2]: each for each in found}
     nodes = tuple(_status(each, objects.get(each["InstanceId"])) for each in instances)

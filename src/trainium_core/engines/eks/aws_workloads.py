@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainium_core.engines.eks.job_place import kubectl_at, record_place
-from trainium_core.engines.eks.job_set import CLUSTER_LABEL, JOB_LABEL
+from trainium_core.engines.eks.aws_job_place import kubectl_at, record_place
+from trainium_core.engines.eks.job_set import JOB_LABEL
 from trainium_core.engines.eks.set_states import set_states
 from trainium_core.engines.parts import Workloads
 from trainium_core.stacks.aws_records import AwsRecords
@@ -12,6 +12,7 @@ from trainium_core.teardown.leftovers import Workload
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_wire.job_keys import SUBMITTED_PREFIX
+from trainium_wire.kubernetes import CLUSTER_LABEL
 
 _JOB_SET, _ENDING = "JobSet", "ending pod"
 _KINDS = "jobsets.jobset.x-k8s.io,pods"
@@ -26,7 +27,7 @@ def _running(account: AwsRecords, cluster: str) -> Iterator[Workload]:
     for record in account.records().readable:
         if (record.engine, record.cluster) == ("eks", cluster) and _has_jobs(account, record.bucket):
             place = record_place(record)
-            items = kubectl_at(place, account.region).items(_KINDS, f"{CLUSTER_LABEL}={cluster}")
+            items = kubectl_at(account, place).items(_KINDS, f"{CLUSTER_LABEL}={cluster}")
             yield from (_workload(item, place) for item in _unfinished(items))
 
 
@@ -58,7 +59,7 @@ def _workload(item: Mapping[str, Any], place: str) -> Workload:
 
 def _delete(account: AwsService, work_id: str) -> None:
     place, _, name = work_id.partition(":")
-    kubectl_at(place, account.region).delete("jobset", name)
+    kubectl_at(account, place).delete("jobset", name)
 
 
 WORKLOADS = Workloads(running=_running, stop={_JOB_SET: _delete}, resource_type="AWS::EKS::PodIdentityAssociation")
