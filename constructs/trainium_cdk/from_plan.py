@@ -186,6 +186,7 @@ def plan_pilot(plan: Plan) -> PilotProps:
         budget=None if pilot.budget_usd is None else Budget(pilot.budget_usd, pilot.budget_action),
         idle_minutes=pilot.idle_minutes,
         notify_email=pilot.notify_email,
+        job_notices=pilot.job_notices,
         capacity_block_id=Capacity(plan.capacity, plan.reservation_id).block_id,
     )
 

@@ -110,6 +110,11 @@ class JobKeys(NamedTuple):
         return f"{self.folder}/end.json"
 
     @property
+    def notified(self) -> str:
+        """The invocation of the controller that published the notice of the end."""
+        return f"{self.folder}/notified"
+
+    @property
     def checkpoints(self) -> str:
         """Prefix of the keys of the job's checkpoints."""
         return f"{self.folder}/checkpoints/"

@@ -1,12 +1,15 @@
 """Fixtures of the core's tests."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from trainium_core.aws.account import AwsAccount
+    from trainium_core.engines.sagemaker.aws_jobs import SageMakerJobs
+    from trainium_core.jobs.source_package import SourcePackage
 
 REGION = "us-west-2"
 
@@ -38,3 +41,28 @@ def account() -> "Iterator[AwsAccount]":
 def ec2(account: "AwsAccount") -> Any:
     """The client of the account's EC2."""
     return account.client("ec2")
+
+
+@pytest.fixture
+def jobs() -> "Iterator[SageMakerJobs]":
+    """The jobs of a stack of training jobs in moto, which `training_jobs.deploy` creates."""
+    from moto import mock_aws
+
+    from tests.core.aws_stubs import install_queues
+    from tests.core.training_jobs import PLAN, STACK
+    from trainium_core.engines.sagemaker.aws_jobs import SageMakerJobs
+    from trainium_runtime.aws_service import Clients
+
+    install_queues()
+    with mock_aws():
+        yield SageMakerJobs(PLAN, STACK, Clients())
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> "SourcePackage":
+    """A packed script."""
+    from trainium_core.jobs.source_package import pack_source
+
+    script = tmp_path / "train.py"
+    script.write_text("print('hello')\n")
+    return pack_source(script)

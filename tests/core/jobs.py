@@ -18,6 +18,7 @@ JOB = TrainingJob(
     script="train.py",
     image="763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training-neuronx:2.9.0-neuronx-py312-sdk2.30.0-ubuntu24.04",
     role_arn=ROLE,
+    submitted_by="alice",
     source_url="s3://trn-bucket/source/0123456789abcdef/",
     output_url="s3://trn-bucket/output",
     cache_url="s3://trn-bucket/neuron-compile-cache",

@@ -1,20 +1,16 @@
 """SageMaker jobs in the common form of all engines, against moto where it answers as AWS does, else against stubs."""
 
-import json
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.stub import Stubber
-from moto import mock_aws
 
-from tests.core.aws_stubs import client, create_bucket, create_queue, install_queues, put_record, stack_record
+from tests.core.aws_stubs import client, put_record, stack_record
 from tests.core.jobs import ROLE
-from tests.core.plans import from_settings
-from trainium_core.engines.sagemaker.aws_jobs import PreparedTrainingJob, SageMakerJobs
+from tests.core.training_jobs import NAME, NOON, STACK, deploy, described, prepared, printed, request_of, write
+from trainium_core.engines.sagemaker.aws_jobs import SageMakerJobs
 from trainium_core.engines.sagemaker.jobs.request import channel_digest
 from trainium_core.engines.sagemaker.jobs.states import (
     INTERRUPTIONS,
@@ -23,79 +19,14 @@ from trainium_core.engines.sagemaker.jobs.states import (
     TIME_LIMIT_STAGES,
     job_state,
 )
-from trainium_core.jobs.engine import NoStackError
-from trainium_core.jobs.follow import JobFollower, LogLine
+from trainium_core.jobs.engine import NoStackError, NotStartedError
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import attempt_records
-from trainium_core.jobs.request import JobRequest
-from trainium_core.jobs.source_package import SourcePackage, pack_source
-from trainium_runtime.aws_service import Clients
+from trainium_core.jobs.source_package import SourcePackage
 from trainium_runtime.errors import RequestRefusedError
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
-
-GROUP = "/aws/sagemaker/TrainingJobs"
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-NAME = "trn-pilot--train-20261121-120000"
-PLAN = from_settings(nodes=2, stacks=("sagemaker",))
-STACK = "SageMakerTrainingStack"
-
-
-def deploy(**values: Any) -> None:
-    more = {"engine": "sagemaker", "bucket": "trn-bucket", "group": None, "role_arn": ROLE, **values}
-    put_record(stack_record(STACK, **more))
-    create_bucket("trn-bucket")
-    create_queue()
-
-
-@pytest.fixture
-def jobs() -> Iterator[SageMakerJobs]:
-    install_queues()
-    with mock_aws():
-        yield SageMakerJobs(PLAN, STACK, Clients())
-
-
-@pytest.fixture
-def package(tmp_path: Path) -> SourcePackage:
-    script = tmp_path / "train.py"
-    script.write_text("print('hello')\n")
-    return pack_source(script)
-
-
-def prepared(jobs: SageMakerJobs, package: SourcePackage, **asked: Any) -> PreparedTrainingJob:
-    return jobs.prepare(JobRequest(script=Path("train.py"), **asked), package, NOON)
-
-
-def request_of(made: PreparedTrainingJob) -> dict[str, Any]:
-    """The request to SageMaker, which AWS Batch passes on."""
-    return json.loads(made.request["serviceRequestPayload"])
-
-
-def stubbed(service: str) -> tuple[SageMakerJobs, Stubber]:
-    jobs = SageMakerJobs(PLAN, STACK, Clients())
-    stub = Stubber(jobs.store.client(service))
-    stub.activate()
-    return jobs, stub
-
-
-def described(*stages: str, status: str = "InProgress", **more: Any) -> dict[str, Any]:
-    """A response of DescribeTrainingJob: each stage takes a minute, and the last one has not ended."""
-    begun = [NOON + timedelta(minutes=minute) for minute in range(len(stages) + 1)]
-    transitions = [
-        {"Status": name, "StartTime": begun[n], **({"EndTime": begun[n + 1]} if n + 1 < len(stages) else {})}
-        for n, name in enumerate(stages)
-    ]
-    return {
-        "TrainingJobName": NAME,
-        "TrainingJobStatus": status,
-        "SecondaryStatus": stages[-1],
-        "SecondaryStatusTransitions": transitions,
-        "CreationTime": NOON,
-        "Environment": {"TRN_JOB": NAME},
-        "ResourceConfig": {"InstanceType": "ml.trn1.32xlarge", "InstanceCount": 2},
-        **more,
-    }
 
 
 def ended(*stages: str, status: str = "Completed", **more: Any) -> JobState:
@@ -129,7 +60,7 @@ def test_submitted_job_is_listed_with_uploaded_source(jobs: SageMakerJobs, packa
     made.submit()
     state = jobs.state(NAME)
     assert state is not None
-    assert (state.job.nodes, state.job.command) == (2, "train.py")
+    assert (state.job.nodes, state.job.command, state.job.submitted_by) == (2, "train.py", "moto")
     assert state.status == "succeeded"  # moto's jobs complete at once.
     assert [state.job.id for state in jobs.newest(5)] == [NAME] == list(jobs.store.job_ids())
     assert jobs.claims(NAME)
@@ -140,6 +71,28 @@ def test_submitted_job_is_listed_with_uploaded_source(jobs: SageMakerJobs, packa
         "source.tar.gz",
     ]
     assert jobs.state("trn-pilot--other") is None
+
+
+def test_second_job_of_an_id_is_refused_before_it_is_submitted(jobs: SageMakerJobs, package: SourcePackage) -> None:
+    deploy()
+    first, second = prepared(jobs, package), prepared(jobs, package)
+    assert list(first.check()) == []
+    first.submit()
+    with pytest.raises(NotStartedError, match=f"another job has the ID {NAME}"):
+        second.check()
+
+
+def test_files_are_listed_once_for_all_downloads(
+    jobs: SageMakerJobs, package: SourcePackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy()
+    prepared(jobs, package).submit()
+    client("s3").put_object(Bucket="trn-bucket", Key=f"checkpoints/{NAME}/a", Body=b"a")
+    client("s3").put_object(Bucket="trn-bucket", Key=f"checkpoints/{NAME}/b/c", Body=b"c")
+    assert jobs.store.files(NAME, "checkpoints/b") == {"checkpoints/b/c": 1}
+    monkeypatch.setattr(jobs.store.client("s3"), "get_paginator", None)
+    jobs.store.download(NAME, "checkpoints/b/c", str(tmp_path / "c"))
+    assert (tmp_path / "c").read_bytes() == b"c"
 
 
 def test_stages_become_phases_of_an_attempt() -> None:
@@ -188,22 +141,6 @@ def test_stages_and_results_are_those_of_the_api() -> None:
     assert {*PHASES, *INTERRUPTIONS, *TIME_LIMIT_STAGES} <= set(shapes.shape_for("SecondaryStatus").enum)
     running = {"InProgress", "Updating", "Deleting", "Stopping"}
     assert {*RESULTS} == {*shapes.shape_for("TrainingJobStatus").enum} - running
-
-
-def write(stream: str, *texts: str, second: int = 0) -> None:
-    logs = client("logs")
-    if not logs.describe_log_groups(logGroupNamePrefix=GROUP)["logGroups"]:
-        logs.create_log_group(logGroupName=GROUP)
-    if not logs.describe_log_streams(logGroupName=GROUP, logStreamNamePrefix=stream)["logStreams"]:
-        logs.create_log_stream(logGroupName=GROUP, logStreamName=stream)
-    at = int(datetime.now(UTC).timestamp() // 60 * 60_000) + second * 1000
-    events = [{"timestamp": at + n, "message": text} for n, text in enumerate(texts)]
-    logs.put_log_events(logGroupName=GROUP, logStreamName=stream, logEvents=events)
-
-
-def printed(jobs: SageMakerJobs, *, to_the_end: bool = True) -> list[tuple[str | None, str]]:
-    events = JobFollower(NAME, jobs, pause=lambda _: None).events(to_the_end=to_the_end)
-    return [(event.node, event.text) for event in events if isinstance(event, LogLine)]
 
 
 def test_lines_of_all_nodes_are_sorted_by_time(jobs: SageMakerJobs, package: SourcePackage) -> None:

@@ -1,8 +1,6 @@
 """SageMaker jobs in queues of AWS Batch: requests, refusals, states, and what SageMaker keeps longer."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +9,7 @@ from moto import mock_aws
 
 from tests.core.aws_stubs import client, create_bucket, create_queue, install_queues, put_record, stack_record
 from tests.core.jobs import ROLE
-from tests.core.test_sagemaker_jobs import (
+from tests.core.training_jobs import (
     NAME,
     NOON,
     PLAN,
@@ -27,26 +25,12 @@ from trainium_core.engines.sagemaker.aws_jobs import SageMakerJobs
 from trainium_core.engines.sagemaker.jobs.states import ENDED, WAITING, job_entry, job_state
 from trainium_core.jobs.engine import StartUnknownError
 from trainium_core.jobs.problems import JobError
-from trainium_core.jobs.source_package import SourcePackage, pack_source
+from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.naming import training_job_prefix
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import RequestRefusedError
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
-
-
-@pytest.fixture
-def jobs() -> Iterator[SageMakerJobs]:
-    install_queues()
-    with mock_aws():
-        yield SageMakerJobs(PLAN, STACK, Clients())
-
-
-@pytest.fixture
-def package(tmp_path: Path) -> SourcePackage:
-    script = tmp_path / "train.py"
-    script.write_text("print('hello')\n")
-    return pack_source(script)
 
 
 def test_request_has_one_attempt_and_a_time_limit(jobs: SageMakerJobs, package: SourcePackage) -> None:
@@ -80,6 +64,19 @@ def test_queue_without_policy_gets_neither_share_nor_priority(jobs: SageMakerJob
     assert {"shareIdentifier", "schedulingPriority"} & request.keys() == set()
     with pytest.raises(JobError, match="no value in fifo, which has no scheduling policy"):
         prepared(jobs, package, queue="fifo", priority=1)
+
+
+def test_more_instances_than_the_deployed_limit_are_refused(jobs: SageMakerJobs, package: SourcePackage) -> None:
+    deploy(settings={"nodes": 1})
+    create_queue("other", cluster="other")
+    with pytest.raises(JobError, match="up to 1, which is the deployed trn:sagemaker_max_instances"):
+        prepared(jobs, package)
+    assert prepared(jobs, package, queue="other").queue.name == "other"
+
+
+def test_deployed_limit_overrides_the_deployed_number_of_nodes(jobs: SageMakerJobs, package: SourcePackage) -> None:
+    deploy(settings={"nodes": 1, "sagemaker_max_instances": 2})
+    assert prepared(jobs, package).queue.name == "trn-queue"
 
 
 def test_missing_queue_is_refused_with_the_existing_ones(jobs: SageMakerJobs, package: SourcePackage) -> None:

@@ -7,6 +7,7 @@ from email.mime.multipart import MIMEMultipart
 import pytest
 
 from trainium_core.catalog.catalog import builtin_catalog
+from trainium_local.stand_ins.jobs import unreported_end
 from trainium_local.stand_ins.nodes import WRITER, node_record, report_url
 from trainium_wire.node_record import NodeRecord
 
@@ -67,3 +68,10 @@ def test_node_of_unknown_type_can_fail() -> None:
         "failed",
         "the stand-in was set to fail; m5.large is not in the catalogue",
     )
+
+
+@pytest.mark.parametrize(("exit_codes", "end"), [([0, 3, 4], ("failed", "3")), ([0, 0], ("node-lost", "i-1"))])
+def test_unreported_end_has_the_first_exit_code_of_a_failure(exit_codes: list[int], end: tuple[str, str]) -> None:
+    record = unreported_end(exit_codes, "i-1")
+    assert record["result"] == end[0]
+    assert end[1] in record["reason"]

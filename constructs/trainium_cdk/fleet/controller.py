@@ -37,6 +37,7 @@ from trainium_runtime.naming import (
     SPENT_TAG,
     STOPPED_TAG,
 )
+from trainium_wire.job_keys import job_keys
 
 _LONGEST_INVOCATION = 15  # minutes, Lambda's limit: a deployment waits for nodes
 
@@ -47,8 +48,9 @@ class Controller(HandlerFunction):
     It looks for every node record, for every terminated instance, during a deployment, and for a pilot every few
     minutes and when its budget is spent. It logs each record, tags the instance with its state, replaces failed nodes
     within the limit, writes the membership of the cluster once every node is verified, sets the size of the group, and
-    warns of the end of the pilot. Every few minutes, it prints the metrics of the nodes. It cannot delete the stack:
-    `StackDeletion` can, only after the end. It keeps its state in tags of the topic of the pilot.
+    warns of the end of the pilot. Every few minutes, it prints the metrics of the nodes. If wanted, it publishes a
+    notice at the end of each job. It cannot delete the stack: `StackDeletion` can, only after the end. It keeps its
+    state in tags of the topic of the pilot.
 
     `settings` are its environment variables.
     """
@@ -98,6 +100,8 @@ class Controller(HandlerFunction):
                 settings["STACK_DELETION"] = deletion.arn
         if metrics != "none":
             settings["METRICS"] = metrics
+        if pilot is not None and pilot.props.job_notices:
+            settings["JOB_NOTICES"] = pilot.notices.topic_arn
         self.settings: Mapping[str, str] = settings
         super().__init__(
             scope,
@@ -109,8 +113,12 @@ class Controller(HandlerFunction):
         self._allow_writing_membership(records)
         if group_name:
             self._control_nodes(group_name, records, replacements)
+        if pilot is not None and (pilot.needs_controller or pilot.props.job_notices):
+            self._publish_notices(pilot)
         if pilot is not None and pilot.needs_controller:
             self._end_pilot(pilot, records)
+        if pilot is not None and pilot.props.job_notices:
+            self._publish_job_ends(records)
         if metrics != "none":
             allow_reading_usage(self, records)
             event = json.dumps({METRICS_EVENT: "<aws.scheduler.scheduled-time>"})
@@ -162,20 +170,36 @@ class Controller(HandlerFunction):
         self.allow(actions=actions, resources=[instances], conditions={**of_cluster, **(conditions or {})})
         justify_wildcard(self, instances, f"instances with the cluster's own tag {CLUSTER_TAG}, by condition")
 
+    def _publish_notices(self, pilot: Pilot) -> None:
+        if pilot.props.notices is None:
+            self.allow(actions=["sns:Publish"], resources=[pilot.notices.topic_arn])
+        else:
+            pilot.notices.grant_publish(self.role)
+        if pilot.key_arn is not None:
+            self.allow(actions=["kms:Decrypt", "kms:GenerateDataKey"], resources=[pilot.key_arn])
+
+    def _publish_job_ends(self, records: NodeRecords) -> None:
+        """Publish a notice for each new end of a job. An object of the job prevents a second one."""
+        keys = job_keys("*")
+        read = [named_bucket_arn(records.bucket, key) for key in (keys.job, keys.end, keys.notified)]
+        self.allow(actions=["s3:GetObject"], resources=read)
+        self.allow(actions=["s3:PutObject"], resources=read[-1:])
+        for arn in read:
+            justify_wildcard(self, arn, "one object for each job; job IDs are not known at synthesis")
+        object_key = {"key": [{"wildcard": keys.end}]}  # Also matches the ends of attempts.
+        detail = {"bucket": {"name": [records.bucket.bucket_name]}, "object": object_key}
+        self.call_on_event("JobEnds", source="aws.s3", detail_types=["Object Created"], detail=detail)
+
     def _end_pilot(self, pilot: Pilot, records: NodeRecords) -> None:
         topic = pilot.topic.topic_arn
         self.allow_describing_its_stack()
-        self.allow(actions=["sns:ListTagsForResource", "sns:Publish"], resources=[topic])
-        if pilot.props.notices is not None:
-            pilot.notices.grant_publish(self.role)
+        self.allow(actions=["sns:ListTagsForResource"], resources=[topic])
         tags = [STOPPED_TAG, NOTIFIED_TAG, SPENT_TAG, IDLE_NOTICE_TAG]
         self.allow(
             actions=["sns:TagResource", "sns:UntagResource"],
             resources=[topic],
             conditions={"ForAllValues:StringEquals": {"aws:TagKeys": tags}},
         )
-        if pilot.key_arn is not None:
-            self.allow(actions=["kms:Decrypt", "kms:GenerateDataKey"], resources=[pilot.key_arn])
         if "CAPACITY_BLOCK" in self.settings:
             self.allow_reading(["ec2:DescribeCapacityReservations"])
         if "IDLE_MINUTES" in self.settings:

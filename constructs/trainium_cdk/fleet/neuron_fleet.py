@@ -147,6 +147,7 @@ class NeuronFleet(Fleet):
         idle_limit: Duration | None = None,
         notices: Topic | None = None,
         notify_email: str | None = None,
+        job_notices: bool = False,
         sleep: SleepSwitch | None = None,
         catalog: Catalog | None = None,
     ) -> None:
@@ -202,10 +203,12 @@ class NeuronFleet(Fleet):
             budget: Budget of the cluster for a calendar year. Default: no budget.
             idle_limit: Whole minutes, from 30 to 10,080, after which the nodes are terminated if no job and no process
                 uses them; `trn wake` launches new nodes. Default: unused nodes keep running.
-            notices: Topic for the pilot's notices and alarms. The policies of an imported topic and of its key must
+            notices: Topic for notices and alarms. The policies of an imported topic and of its key must
                 allow AWS Budgets and CloudWatch to publish. Default: a new one.
-            notify_email: Address for the pilot's notices and alarms instead of `notices`; its owner must confirm the
-                subscription. Default: none.
+            notify_email: Address for notices and alarms instead of `notices`; its owner must confirm the subscription.
+                Default: none.
+            job_notices: Whether the topic of notices gets a message at the end of each job of `trn run`. Default:
+                False.
             sleep: The switch that `trn sleep` and `trn wake` set. Default: the switch of the stack, created if
                 needed.
             catalog: Instance types, including your own. Default: the built-in catalogue.
@@ -289,6 +292,7 @@ class NeuronFleet(Fleet):
                     idle_limit=idle_limit,
                     notify_email=notify_email,
                     notices=notices,
+                    job_notices=job_notices,
                     capacity=capacity,
                 ),
                 metrics=effective_metrics(cloudwatch_metrics, nodes),

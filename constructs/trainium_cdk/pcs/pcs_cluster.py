@@ -122,7 +122,7 @@ class PcsCluster(Construct):
         name = plan.cluster_name
         self.pilot: Pilot = Pilot(self, "Pilot", props=plan_pilot(plan), cluster_name=name, stops_nodes=False)
         self.controller: Controller | None = None
-        if self.pilot.needs_controller:
+        if self.pilot.needs_controller or self.pilot.props.job_notices:
             self.controller = Controller(
                 self, "Controller", cluster_name=name, nodes=plan.nodes, records=self.records, pilot=self.pilot
             )

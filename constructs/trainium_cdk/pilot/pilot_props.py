@@ -154,6 +154,7 @@ class PilotProps:
         idle_minutes: Minutes after which unused nodes are terminated. Default: no limit.
         notify_email: Address that is subscribed to the pilot's own topic. Default: none.
         notices: Topic for notices and alarms. Default: the pilot's own topic.
+        job_notices: Whether it gets a message at the end of each job. Default: False.
         capacity_block_id: The Capacity Block that the nodes run in. Default: none.
     """
 
@@ -162,12 +163,13 @@ class PilotProps:
     idle_minutes: int | None = None
     notify_email: str | None = None
     notices: Topic | None = None
+    job_notices: bool = False
     capacity_block_id: str | None = None
 
     @property
     def settings(self) -> dict[str, object]:
         """The values by the keys of their settings, without the address."""
-        settings: dict[str, object] = {"idle_minutes": self.idle_minutes}
+        settings: dict[str, object] = {"idle_minutes": self.idle_minutes, "job_notices": self.job_notices}
         if end := self.end:
             settings |= {
                 "ends": str(end.deadline),
@@ -191,7 +193,7 @@ class PilotProps:
     @property
     def is_needed(self) -> bool:
         """Whether a fleet needs the construct of a pilot."""
-        return self.needs_schedule or self.budget is not None
+        return self.needs_schedule or self.budget is not None or self.job_notices
 
     def outputs(self) -> Iterator[tuple[str, str, str]]:
         """Stack outputs with the end and the idle limit, if there are any. `trn list` reads the end."""
@@ -212,6 +214,7 @@ def checked_pilot(
     idle_limit: Duration | None,
     notify_email: str | None,
     notices: Topic | None,
+    job_notices: bool,
     capacity: Capacity,
 ) -> PilotProps:
     """The values of a pilot. Raises PropsError for values that do not fit together, the stack or its region."""
@@ -222,9 +225,10 @@ def checked_pilot(
         idle_minutes=minutes,
         notify_email=notify_email,
         notices=notices,
+        job_notices=job_notices,
         capacity_block_id=capacity.block_id,
     )
-    region, without = Stack.of(construct).region, "end, budget, idle_limit or a Capacity Block"
+    region, without = Stack.of(construct).region, "end, budget, idle_limit, job_notices or a Capacity Block"
     check(
         construct,
         *(

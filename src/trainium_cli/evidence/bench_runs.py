@@ -191,7 +191,7 @@ def _started(
     submit(side.invocation, side.plan, side.engine, job, yes=yes, show=False)
     journal.jobs[key] = job.job_id
     journal.write()
-    echo(f"Started {job.job_id}: {side.config.name}, seed {seed}.", err=True)
+    echo(f"Submitted {job.job_id}: {side.config.name}, seed {seed}.", err=True)
     return _followed(side, journal, key, loss)
 
 

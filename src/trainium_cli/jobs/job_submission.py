@@ -75,10 +75,10 @@ def submit_and_follow(
     """Start a job and follow it until it ends; None with `detach`, or if its state is unknown. Raises as `submit`."""
     as_json = invocation.as_json
     submit(invocation, plan, engine, job, yes=yes, show=not as_json)
-    echo(f"Started {job.job_id}.", err=True)
+    echo(f"Submitted {job.job_id}.", err=True)
     if detach:
         if as_json:
-            print_json({"started": True, "job": job.as_json})
+            print_json({"submitted": True, "job": job.as_json})
         echo(f"`trn logs {job.job_id} --follow` follows it.", err=True)
         return None
     state = follow_job(JobFollower(job.job_id, engine), quiet=as_json)

@@ -90,7 +90,7 @@ def _unused_settings(plan: Plan) -> Iterator[tuple[str, str]]:
         fixes = {engine: fix for engine in engines if (fix := _unused_fix(engine, key, plan))}
         if len(fixes) == len(engines):
             yield key, f"{_does_not_use(fixes)} it: {'; '.join(dict.fromkeys(fixes.values()))}"
-        elif fixes and GROUP_OF[key] in _GROUPS_OF_JOBS:
+        elif fixes and (GROUP_OF[key] in _GROUPS_OF_JOBS or key == "job_notices"):
             yield key, f"{_does_not_use(fixes)} it"
 
 

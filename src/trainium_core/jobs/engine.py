@@ -124,7 +124,7 @@ class JobFiles(Protocol):
         ...
 
     def download(self, job_id: str, name: str, path: str) -> None:
-        """Download a file of a job, by its path in `files`, to a local path."""
+        """Download a file of a job, by its path in the last answer of `files`, to a local path."""
         ...
 
     def node_records(self) -> Mapping[str, StoredRecord]:

@@ -34,10 +34,11 @@ def node_warnings(values: PlanValues) -> Warnings:
             "capacity",
             "it is not documented whether a Capacity Block counts against the on-demand vCPU quota: leave room for it",
         )
-    if values.pilot.ends is not None and values.pilot.notify_email is None:
+    announced = {"the end of the pilot": values.pilot.ends, "the ends of jobs": values.pilot.job_notices}
+    if values.pilot.notify_email is None and (ends := [end for end, wanted in announced.items() if wanted]):
         yield (
             "notify_email",
-            "no e-mail announces the end of the pilot: set notify_email, or subscribe to the topic in the outputs",
+            f"no e-mail announces {' or '.join(ends)}: set notify_email, or subscribe to the topic in the outputs",
         )
     if values.pilot.budget_usd is not None:
         yield (

@@ -198,12 +198,24 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], start: Mapping[str, A
         shutil.rmtree(folder, ignore_errors=True)
     if "end.json" not in bucket.written(f"{keys.folder}/"):
         # All parts ended before they could report.
-        result, reason = NODE_LOST, f"{instance_ids[0]} was terminated"
-        if code := next((part.exit_code for part in parts if not part.was_ended), 0):
-            result = FAILED
-            reason = f"the job's program ended with exit code {code}: see server.log, which `trn local status` names"
-        bucket.write(keys.end, end_record(result, reason, instance_id=instance_ids[0], node=0))
+        bucket.write(
+            keys.end, unreported_end([0 if part.was_ended else part.exit_code for part in parts], instance_ids[0])
+        )
     return json.loads(bucket.read(keys.end))
+
+
+def unreported_end(exit_codes: Sequence[int], instance_id: str) -> dict[str, Any]:
+    """Return the record of the end of an attempt that no part reported.
+
+    Args:
+        exit_codes: Exit codes of the parts; 0 for one that ended with its instance.
+        instance_id: The first instance.
+    """
+    result, reason = NODE_LOST, f"{instance_id} was terminated"
+    if code := next(filter(None, exit_codes), 0):
+        result = FAILED
+        reason = f"the job's program ended with exit code {code}: see server.log, which `trn local status` names"
+    return end_record(result, reason, instance_id=instance_id, node=0)
 
 
 def _notices(bucket: _Bucket) -> Sequence[Notice]:

@@ -44,7 +44,7 @@ class ClusterController:
             ExceptionGroup: The failures of the steps that act on the state.
             RuntimeError: In each attempt, another invocation changed the membership first.
         """
-        key = _record_key(event)
+        key = object_key(event)
         for _ in range(_ATTEMPTS):
             errors = self._look_once(event, key, now)
             if others := [error for error in errors if not isinstance(error, MembershipChangedError)]:
@@ -143,14 +143,14 @@ class ClusterController:
         return name is not None and any(name in message for message in _messages(event))
 
 
+def object_key(event: Mapping[str, Any]) -> str | None:
+    """The key in S3's event about an object; None for other events."""
+    detail = event.get("detail")
+    s3_object = detail.get("object") if isinstance(detail, dict) else None
+    return str(s3_object.get("key")) if isinstance(s3_object, dict) else None
+
+
 def _messages(event: Mapping[str, Any]) -> Iterator[str]:
     """The messages in an event of SNS."""
     for record in event.get("Records", ()):
         yield record.get("Sns", {}).get("Message", "")
-
-
-def _record_key(event: Mapping[str, Any]) -> str | None:
-    """The key in S3's event about an object."""
-    detail = event.get("detail")
-    s3_object = detail.get("object") if isinstance(detail, dict) else None
-    return str(s3_object.get("key")) if isinstance(s3_object, dict) else None

@@ -42,6 +42,7 @@ class ControllerSettings:
         replacements: Maximum number of failed nodes that are replaced in any 24 hours.
         pilot: The pilot. None if it does not stop nodes and does not end.
         metrics: The metrics that it prints on a schedule. None: it prints none.
+        job_notices: ARN of the topic that gets a message at the end of each job. None: no topic.
     """
 
     cluster: str
@@ -51,6 +52,7 @@ class ControllerSettings:
     replacements: int = 0
     pilot: PilotOptions | None = None
     metrics: MetricLines | None = None
+    job_notices: str | None = None
 
     @classmethod
     def from_variables(cls, variables: Mapping[str, str]) -> "ControllerSettings":
@@ -63,6 +65,7 @@ class ControllerSettings:
             replacements=int(variables.get("REPLACEMENTS", "0")),
             pilot=_pilot(variables) if "TOPIC" in variables else None,
             metrics=_metrics(variables) if "METRICS" in variables else None,
+            job_notices=variables.get("JOB_NOTICES"),
         )
 
 

@@ -75,7 +75,7 @@ def test_run_starts_and_follows_job_and_exits_with_its_result(cluster: Cluster) 
     shown = " ".join(ended.stdout.split())
     assert "xla: 40 hits, 3 misses (2 other flags, 1 first time), 90 s compiled, 480 MiB fetched" in shown
     assert "█" in ended.stdout
-    assert f"Started {job.id}." in ended.stderr
+    assert f"Submitted {job.id}." in ended.stderr
 
 
 def test_outputs_of_a_failed_job_stay_inside_the_folder(cluster: Cluster) -> None:

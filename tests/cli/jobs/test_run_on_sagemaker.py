@@ -1,5 +1,6 @@
 """The job commands on SageMaker, and their refusal of options of other engines."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,8 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.sagemaker.models import sagemaker_backends
 
 from tests.cli.running import GOOD, run
-from tests.core.aws_stubs import create_queue, install_queues
-from tests.core.test_sagemaker_jobs import client, deploy, write
+from tests.core.aws_stubs import client, create_queue, install_queues
+from tests.core.training_jobs import deploy, write
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.jobs import stop_command
 from trainium_core.engines.sagemaker import aws_training_jobs
@@ -45,8 +46,12 @@ def started() -> list[str]:
     return [job["jobName"] for answer in answers for job in answer["jobSummaryList"]]
 
 
+_NUMBERS = itertools.count()
+
+
 def submit(*options: str) -> Result:
-    return run("run", *ON, "--yes", *options, "train.py", "--", "--epochs", "3")
+    # Names differ, because the IDs of jobs differ only in seconds.
+    return run("run", *ON, "--yes", "--name", f"train{next(_NUMBERS)}", *options, "train.py", "--", "--epochs", "3")
 
 
 def test_job_is_shown_started_and_followed_to_its_result() -> None:
@@ -54,7 +59,7 @@ def test_job_is_shown_started_and_followed_to_its_result() -> None:
     assert ended.exit_code == ExitCode.OK, ended.output
     (name,) = started()
     assert "1 x ml.trn1.32xlarge in us-west-2, on demand" in ended.stdout
-    assert f"Started {name}." in ended.stderr
+    assert f"Submitted {name}." in ended.stderr
     assert "succeeded" in ended.stdout
 
 

@@ -64,7 +64,7 @@ def test_job_is_submitted_from_a_job_file_with_queue_and_priority(cluster: Clust
     assert started.exit_code == ExitCode.OK, started.stderr
     assert "urgent, priority 5" in started.stdout
     (job_id,) = cluster.jobs.job_ids()
-    assert f"Started {job_id}." in started.stderr
+    assert f"Submitted {job_id}." in started.stderr
     assert "without its priority: slurm_update error: denied" in started.stderr
 
 

@@ -160,6 +160,7 @@ class Context:
 
     clock: Clock
     invoked_function_arn: str = FUNCTION_ARN
+    aws_request_id: str = "request-1"
 
     def __post_init__(self) -> None:
         self._end = self.clock.now + 15 * 60

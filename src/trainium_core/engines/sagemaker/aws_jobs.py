@@ -22,6 +22,7 @@ from trainium_core.engines.sagemaker.jobs.queue import JobQueue, chosen_queue, s
 from trainium_core.engines.sagemaker.jobs.request import channel_digest, channel_files
 from trainium_core.engines.sagemaker.jobs.states import job_state
 from trainium_core.jobs.aws_engine_record import engine_record
+from trainium_core.jobs.engine import NotStartedError
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
@@ -69,16 +70,19 @@ class SageMakerJobs:
 
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedTrainingJob":
         folder = channel_digest(package)
+        record = engine_record(self.plan, self.stack, self.key, self.clients)
+        identity = AwsIdentities(self.plan.region, clients=self.clients).identity()
         job = new_training_job(
             self.plan,
             request,
-            engine_record(self.plan, self.stack, self.key, self.clients),
+            record,
             script=package.script,
             source_folder=folder,
+            submitted_by=identity.name,
             now=now,
         )
-        queue = chosen_queue(self.store.service_jobs.queues(), self.plan, request)
-        share = share_identifier(AwsIdentities(self.plan.region, clients=self.clients).identity().arn)
+        queue = chosen_queue(self.store.service_jobs.queues(), self.plan, request, record)
+        share = share_identifier(identity.arn)
         submitted = service_job_request(self.plan, job, queue, priority=request.priority, share=share)
         return PreparedTrainingJob(self, job, package, queue, submitted)
 
@@ -169,7 +173,9 @@ class PreparedTrainingJob:
         raise NotImplementedError("check_keys refuses `wake`")
 
     def check(self) -> Sequence[str]:
-        """Checks nothing: SageMaker validates quota, role and network when the job leaves its queue."""
+        """SageMaker validates quota, role and network when the job leaves its queue. AWS Batch accepts an ID twice."""
+        if self.jobs.store.batch_id(self.job_id) is not None:
+            raise NotStartedError(f"another job has the ID {self.job_id}: repeat the command.")
         return () if self.jobs.store.runs_code else (f"No code will run: {_NOT_AWS}.",)
 
     def rows(self) -> Sequence[tuple[str, str]]:

@@ -34,6 +34,7 @@ class TrainingJobs(AwsService):
         self.service_jobs = ServiceJobs(self)
         self._ids, self._prefix = job_id_prefix(cluster), training_job_prefix(cluster)
         self._batch_ids: dict[str, str] = {}
+        self._listed: dict[str, Mapping[str, tuple[str, str, int]]] = {}
 
     def job_ids(self) -> Sequence[str]:
         return [job["jobName"] for job in self.service_jobs.named(f"{self._ids}*")]
@@ -109,18 +110,17 @@ class TrainingJobs(AwsService):
         return TrainingLog(self)
 
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
-        sizes = {path: size for _, _, path, size in self._objects(job_id)}
+        self._listed[job_id] = {path: (bucket, key, size) for path, bucket, key, size in self._objects(job_id)}
+        sizes = {path: size for path, (_, _, size) in self._listed[job_id].items()}
         wanted = folder.strip("/")
         return {path: size for path, size in sizes.items() if not wanted or f"{path}/".startswith(f"{wanted}/")}
 
     def download(self, job_id: str, name: str, path: str) -> None:
-        bucket, key = next(
-            (bucket, key) for bucket, key, path_of_job, _ in self._objects(job_id) if path_of_job == name
-        )
+        bucket, key, _ = self._listed[job_id][name]
         download_object(self.client("s3"), bucket, key, path)
 
     def _objects(self, job_id: str) -> Iterator[tuple[str, str, str, int]]:
-        """Bucket, key, path (such as outputs/model.tar.gz) and size of each checkpoint and output file of a job."""
+        """Path (such as outputs/model.tar.gz), bucket, key and size of each checkpoint and output file of a job."""
         described = self.described(job_id) or {}
         folders: dict[str, str | None] = {"checkpoints": described.get("CheckpointConfig", {}).get("S3Uri")}
         output, name = described.get("OutputDataConfig", {}).get("S3OutputPath"), described.get("TrainingJobName")
@@ -134,7 +134,8 @@ class TrainingJobs(AwsService):
                 pages = self.client("s3").get_paginator("list_objects_v2")
                 for page in pages.paginate(Bucket=place.netloc, Prefix=prefix):
                     for entry in page.get("Contents", []):
-                        yield place.netloc, entry["Key"], f"{name}/{entry['Key'].removeprefix(prefix)}", entry["Size"]
+                        path = f"{name}/{entry['Key'].removeprefix(prefix)}"
+                        yield path, place.netloc, entry["Key"], entry["Size"]
 
     def node_records(self) -> Mapping[str, StoredRecord]:
         return {}

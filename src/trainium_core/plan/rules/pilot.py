@@ -88,11 +88,23 @@ def budget_action_requires_budget(plan: PlanValues) -> Iterator[Problem]:
         yield from _without(plan, "budget_action", needs="budget_usd")
 
 
-@rule("ends", "budget_usd", "idle_minutes", "notify_email", "capacity")
+@rule("ends", "budget_usd", "idle_minutes", "notify_email", "job_notices", "capacity")
 def notify_email_requires_notices(plan: PlanValues) -> Iterator[Problem]:
-    if plan.pilot.notify_email is not None and not plan.needs_schedule and plan.pilot.budget_usd is None:
-        without = "trn:ends, trn:budget_usd, trn:idle_minutes or a Capacity Block"
-        yield from requires_field(plan.pilot.notify_email, field="notify_email", without=without)
+    pilot = plan.pilot
+    if pilot.notify_email and not (plan.needs_schedule or pilot.budget_usd is not None or pilot.job_notices):
+        without = "trn:ends, trn:budget_usd, trn:idle_minutes, trn:job_notices or a Capacity Block"
+        yield from requires_field(pilot.notify_email, field="notify_email", without=without)
+
+
+@rule("job_notices", "stacks")
+def job_notices_require_a_controller(plan: PlanValues) -> Iterator[Problem]:
+    if plan.pilot.job_notices and not {"cluster", "pcs"} & {*plan.stacks}:
+        yield Problem(
+            key="job_notices",
+            got="on",
+            allowed="off without cluster or pcs in trn:stacks: no function sees the ends of jobs",
+            fix="remove it; on SageMaker, trn:sagemaker_report_email gets a message at the end of each job",
+        )
 
 
 @rule("idle_minutes", "capacity")

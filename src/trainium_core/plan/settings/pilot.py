@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from trainium_core.facts import facts
 from trainium_core.plan.pilot_end import EndForm
-from trainium_core.setting_schema.forms import Choice, WholeNumber
+from trainium_core.setting_schema.forms import Choice, Switch, WholeNumber
 from trainium_core.setting_schema.setting import email_address, section, setting
 
 EndsAction = Literal["sleep", "destroy"]
@@ -46,7 +46,13 @@ class PilotSettings:
         email_address(),
         default=None,
         default_text="none: subscribe to the topic in the stack's outputs",
-        meaning="e-mail address for the pilot's notices and alarms; its owner must confirm the subscription",
+        meaning="e-mail address for notices and alarms; its owner must confirm the subscription",
+    )
+    job_notices: bool = setting(
+        "job_notices",
+        Switch(),
+        default=False,
+        meaning="whether the topic of notices gets a message at the end of each job",
     )
     budget_usd: int | None = setting(
         "budget_usd",

@@ -30,6 +30,7 @@ class TrainingJob:
         script: Path of the script in the packed source.
         image: URI of the container image.
         role_arn: Role of the job.
+        submitted_by: Name of the IAM user or of the role's session that submits the job.
         source_url: S3 URL of the folder with the packed source.
         output_url: S3 URL of the folder for outputs.
         cache_url: S3 URL of the compile cache; None without a cache.
@@ -51,6 +52,7 @@ class TrainingJob:
     script: str
     image: str
     role_arn: str
+    submitted_by: str
     source_url: str
     output_url: str
     cache_url: str | None = None
@@ -78,7 +80,14 @@ class TrainingJob:
 
 
 def new_training_job(
-    plan: Plan, request: JobRequest, record: StackRecord, *, script: str, source_folder: str, now: datetime
+    plan: Plan,
+    request: JobRequest,
+    record: StackRecord,
+    *,
+    script: str,
+    source_folder: str,
+    submitted_by: str,
+    now: datetime,
 ) -> TrainingJob:
     """The training job of a request in the plan's stack.
 
@@ -88,6 +97,7 @@ def new_training_job(
         record: The record of the stack.
         script: Path of the script in the packed source.
         source_folder: Folder of the packed source below the stack's folder.
+        submitted_by: Who submits the job.
         now: Time in the job's name.
 
     Raises:
@@ -103,6 +113,7 @@ def new_training_job(
         script=script,
         image=settings.image or training_image(plan.region),
         role_arn=record.role_arn or "",
+        submitted_by=submitted_by,
         source_url=f"{bucket_url}/{SOURCE_PREFIX}/{source_folder}/",
         output_url=f"{bucket_url}/{OUTPUT_PREFIX}",
         cache_url=record.cache_url if request.compile_cache else None,

@@ -12,7 +12,8 @@ from trainium_core.facts import training_facts
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.request import JobRequest
 from trainium_core.plan import Plan
-from trainium_core.problems import nearest
+from trainium_core.problems import Problem, nearest
+from trainium_wire.stack_record import StackRecord
 
 _SECONDS_PER_MINUTE = 60
 _OVERHEAD_SECONDS = 3600
@@ -40,11 +41,18 @@ class JobQueue:
     enabled: bool
 
 
-def chosen_queue(queues: Sequence[JobQueue], plan: Plan, request: JobRequest) -> JobQueue:
+def chosen_queue(queues: Sequence[JobQueue], plan: Plan, request: JobRequest, record: StackRecord) -> JobQueue:
     """The queue that a request names, or the cluster's.
 
+    Args:
+        queues: All queues.
+        plan: The plan, with the number of instances of the job.
+        request: The request.
+        record: The record of the cluster's stack, with the limit of the cluster's queue.
+
     Raises:
-        JobError: The queue does not exist, it accepts no jobs, or the priority would have no effect in it.
+        JobError: The queue does not exist, it accepts no jobs, it allows fewer instances than the job has, or the
+            priority would have no effect in it.
     """
     own = [queue for queue in queues if queue.cluster == plan.cluster_name]
     found = own if request.queue is None else [queue for queue in queues if queue.name == request.queue]
@@ -61,6 +69,11 @@ def chosen_queue(queues: Sequence[JobQueue], plan: Plan, request: JobRequest) ->
     if not queue.enabled:
         fix = "enable the queue in AWS Batch, or name another queue"
         raise _problem("queue", queue.name, allowed="an enabled queue", fix=fix)
+    most = _deployed_limit(record)
+    if queue.cluster == plan.cluster_name and most is not None and most < plan.nodes:
+        allowed = f"up to {most}, which is the deployed trn:sagemaker_max_instances; the job would wait forever"
+        fix = f"pass -c trn:nodes={most}, or raise trn:sagemaker_max_instances and deploy"
+        raise JobError([Problem(key="nodes", got=plan.nodes, allowed=allowed, fix=fix)])
     highest = training_facts()["batch"]["highest_priority"]
     if request.priority > highest:
         fix = f"choose {highest} or less"
@@ -69,6 +82,12 @@ def chosen_queue(queues: Sequence[JobQueue], plan: Plan, request: JobRequest) ->
         allowed = f"no value in {queue.name}, which has no scheduling policy and starts jobs in their order"
         raise _problem("priority", request.priority, allowed=allowed, fix="remove it, or name another queue")
     return queue
+
+
+def _deployed_limit(record: StackRecord) -> int | None:
+    """The instances that the jobs of the stack's queue can use at a time; None if the record does not say so."""
+    raw = record.settings.get("sagemaker_max_instances", record.settings.get("nodes"))
+    return raw if isinstance(raw, int) else None
 
 
 def _problem(key: str, got: object, *, allowed: str, fix: str, near: str | None = None) -> JobError:

@@ -27,6 +27,9 @@ EXPECTED_PROCESSES = "TRN_EXPECTED_PROCESSES"
 JOB_ID = "TRN_JOB"
 """ID of the job, which is not in the name of its training job."""
 
+SUBMITTED_BY = "TRN_SUBMITTED_BY"
+"""Who submitted the job. `trn jobs` reads it back."""
+
 _SECONDS_PER_MINUTE = 60
 _DIGEST_CHARACTERS = 16
 
@@ -140,7 +143,8 @@ def launch_environment(plan: Plan, job: TrainingJob) -> dict[str, str]:
         EXPECTED_PROCESSES: str(plan.neuron_cores_per_node),
         "TRN_RENDEZVOUS_PORT": str(facts()["rendezvous"]["port"]),
     }
-    return defaults | _network(plan) | _neuron(plan, job) | dict(job.environment) | {JOB_ID: job.name}
+    own = {JOB_ID: job.name, SUBMITTED_BY: job.submitted_by}
+    return defaults | _network(plan) | _neuron(plan, job) | dict(job.environment) | own
 
 
 def _network(plan: Plan) -> dict[str, str]:

@@ -71,17 +71,6 @@ def _time_is_allowed(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
         )
 
 
-def _job_fits_the_queue(plan: Plan, _: TrainingJob) -> Iterator[Problem]:
-    most = plan.sagemaker.max_instances
-    if most is not None and most < plan.nodes:
-        yield Problem(
-            key="nodes",
-            got=plan.nodes,
-            allowed=f"up to {most}, which is trn:sagemaker_max_instances; the job would wait forever",
-            fix=f"pass -c trn:nodes={most}, or raise trn:sagemaker_max_instances and deploy",
-        )
-
-
 def _wait_is_for_spot(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
     if job.spot_wait_minutes is not None and not on_spot(plan, job.training_plan_arn):
         if job.training_plan_arn is None:
@@ -157,7 +146,6 @@ _RULES: tuple[Callable[[Plan, TrainingJob], Iterator[Problem]], ...] = (
     _capacity_is_supported,
     _training_plan_fits,
     _time_is_allowed,
-    _job_fits_the_queue,
     _wait_is_for_spot,
     _warm_pool_is_allowed,
     _arguments_are_lines,

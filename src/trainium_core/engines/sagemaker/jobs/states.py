@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from trainium_core.engines.sagemaker.jobs.request import EXPECTED_PROCESSES, JOB_ID
+from trainium_core.engines.sagemaker.jobs.request import EXPECTED_PROCESSES, JOB_ID, SUBMITTED_BY
 from trainium_core.jobs.progress import JobState
 from trainium_wire.formats import time_text
 from trainium_wire.job import FAILED, INTERRUPTED, STOPPED, SUCCEEDED, TIME_LIMIT, Job, Outcome
@@ -114,6 +114,7 @@ def _job(entry: Mapping[str, Any]) -> Job:
         name=name,
         cluster=name.partition("--")[0],
         submitted_at=time_text(entry["CreationTime"].astimezone(UTC)),
+        submitted_by=environment.get(SUBMITTED_BY, ""),
         nodes=resources.get("InstanceCount", 0),
         processes_per_node=int(processes) if processes.isdecimal() else 0,
         command=shlex.join(script),
