@@ -61,12 +61,12 @@ REFUSED_PILOTS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] =
     "address without end": (
         lambda: {"notify_email": "a@example.com"},
         "notify_email",
-        "set end, budget, idle_limit or a Capacity Block too",
+        "set end, budget, idle_limit, job_notices or a Capacity Block too",
     ),
     "topic without end": (
         lambda: {"notices": topic()},
         "notices",
-        "set end, budget, idle_limit or a Capacity Block too",
+        "set end, budget, idle_limit, job_notices or a Capacity Block too",
     ),
     "topic and address": (
         lambda: {"budget": Budget.usd(1), "notices": topic(), "notify_email": "a@example.com"},

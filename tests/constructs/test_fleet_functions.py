@@ -121,6 +121,21 @@ def test_controller_is_invoked_for_records_and_terminations() -> None:
     assert patterns["aws.autoscaling"]["detail"] == {"AutoScalingGroupName": [{"Ref": template.logical_id(GROUP)}]}
 
 
+def test_notices_of_jobs_add_only_the_objects_of_jobs_and_the_topic() -> None:
+    template, without = cluster_template(job_notices=True), cluster_template()
+    (bucket,) = [name for name in template.resources("AWS::S3::Bucket") if "Records" in name]
+    (topic,) = template.resources("AWS::SNS::Topic")
+    added = granted(allowed(template, "FleetController")) - granted(allowed(without, "FleetController"))
+    assert added == {
+        ("sns:Publish", f"${{{topic}}}"),
+        ("s3:PutObject", f"${{{bucket}.Arn}}/jobs/*/notified"),
+        *(("s3:GetObject", f"${{{bucket}.Arn}}/jobs/*/{name}") for name in ("job.json", "end.json", "notified")),
+    }
+    rules = [rule["Properties"]["EventPattern"]["detail"] for rule in template.resources("AWS::Events::Rule").values()]
+    assert {"bucket": {"name": [{"Ref": bucket}]}, "object": {"key": [{"wildcard": "jobs/*/end.json"}]}} in rules
+    assert template.resources(SCHEDULE).keys() == without.resources(SCHEDULE).keys()
+
+
 def test_metrics_are_printed_on_a_schedule_that_names_the_time_of_the_run() -> None:
     schedule = cluster_template().properties(SCHEDULE)
     assert json.loads(schedule["Target"]["Input"]) == {METRICS_EVENT: "<aws.scheduler.scheduled-time>"}

@@ -111,6 +111,17 @@ def test_controller_of_a_capacity_block_writes_notices_into_the_bucket_of_the_no
     assert any(arn.endswith("/cluster.json") for arn in written)
 
 
+def test_notices_of_jobs_need_a_controller_without_a_schedule() -> None:
+    made = template(job_notices=True)
+    (topic,) = made.resources("AWS::SNS::Topic")
+    functions = made.resources("AWS::Lambda::Function").values()
+    settings = [function["Properties"].get("Environment", {}).get("Variables", {}) for function in functions]
+    (controller,) = [variables for variables in settings if "JOB_NOTICES" in variables]
+    assert (controller["JOB_NOTICES"], "TOPIC" in controller) == ({"Ref": topic}, False)
+    assert made.resources("AWS::Scheduler::Schedule") == {}
+    assert ("sns:Publish", f"${{{topic}}}") in granted(statements(made))
+
+
 def test_lifecycle_scripts_run_before_slurm_at_every_boot() -> None:
     made, node = template(), node_settings(a_plan(stacks=("pcs",), ami=IMAGE, pcs_ami=IMAGE))
     for name, text in (("nodes", slurm_script(node, "slurm")), ("login-m7i-large", slurm_script(node, "login"))):

@@ -142,6 +142,12 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "notify_email",
         "or a Capacity Block too, or remove this value",
     ),
+    (
+        {"stacks": "eks", "eks_cluster": "ours", "job_notices": "on"},
+        "job_notices",
+        "off without cluster or pcs",
+    ),
+    ({"stacks": "sagemaker", "job_notices": "on"}, "job_notices", "trn:sagemaker_report_email gets a message"),
     ({"budget_action": "stop"}, "budget_action", "set trn:budget_usd too, or remove this value"),
     ({**HYDERABAD, "budget_usd": "500"}, "budget_usd", "trn:cluster=trn-pilot"),
     ({"idle_minutes": "60", **BLOCK}, "idle_minutes", "paid in advance"),

@@ -52,6 +52,7 @@ CHANGED: Mapping[str, Any] = {
     "instance_type": "trn1n.32xlarge",
     "internode_ssh": True,
     "job_checkpoints": "s3://my-models/checkpoints",
+    "job_notices": True,
     "job_inputs": ("s3://my-data/tokens",),
     "job_secrets": ("arn:aws:ssm:us-west-2:123456789012:parameter/token",),
     "logical_neuroncore_config": 1,

@@ -34,7 +34,7 @@ _IMAGE: list[dict[str, Any]] = [{}, {"ami": "ami-0123456789abcdef0", "root_devic
 _PILOT: list[dict[str, Any]] = [
     {},
     {"ends": "5d", "ends_action": "destroy"},
-    {"budget_usd": 500, "notify_email": "someone@example.com"},
+    {"budget_usd": 500, "job_notices": True, "notify_email": "someone@example.com"},
     {"ends": "2026-12-01T18:00 Europe/Berlin", "budget_usd": 500, "budget_action": "stop"},
 ]
 

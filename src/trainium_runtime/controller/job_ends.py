@@ -101,10 +101,9 @@ class JobEnds:
     def _read(self, key: str) -> bytes | None:
         from botocore.exceptions import ClientError
 
+        bucket = self._settings.records_bucket
         try:
-            return (
-                self._client("s3").get_object(Bucket=self._settings.records_bucket, Key=key)["Body"].read(_LARGEST_END)
-            )
+            return self._client("s3").get_object(Bucket=bucket, Key=key)["Body"].read(_LARGEST_END)
         except ClientError as error:
             if error.response["Error"]["Code"] in ABSENT_OBJECT:
                 return None
