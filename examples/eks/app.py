@@ -1,4 +1,4 @@
-"""An EKS cluster with two groups of Trainium nodes, and a role for the pods of training jobs."""
+"""An EKS cluster with two groups of Trainium nodes, and what training jobs need in AWS."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from aws_cdk import App, CfnOutput, Environment, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 
-from trainium_cdk import CompileCache, NeuronNodeGroup, NodeVerification, PodRole
+from trainium_cdk import EksJobs, NeuronNodeGroup, NodeVerification, Plan
 
 REGION = "us-east-2"
 IMAGE = (
@@ -60,10 +60,18 @@ NeuronNodeGroup(
     node_verification=verification,
 )
 
-cache = CompileCache(stack, "CompileCache")
-trainer = PodRole(stack, "Trainer", cluster=cluster, namespace="training", service_account="trainer")
-cache.grant_read_write(trainer)
-CfnOutput(stack, "CompileCacheUrl", value=cache.url)
+# For `trn run --on eks` on the first group: a bucket, a compile cache, and the role of the pods.
+plan = Plan.of(
+    instance_type="trn1.32xlarge",
+    region=REGION,
+    nodes=2,
+    cluster_name="eks-trn1",
+    stacks=("eks",),
+    eks_cluster="training",
+    eks_namespace="training",
+    eks_image=IMAGE,
+)
+EksJobs(stack, "Jobs", plan=plan).node.add_dependency(cluster)
 CfnOutput(stack, "NodeRecords", value=f"s3://{verification.bucket.bucket_name}/nodes/")
 app.synth()
 Path(app.outdir, "node-verification.json").write_text(verification.manifest)

@@ -48,7 +48,7 @@ def test_example_is_deployed_changed_and_destroyed(account: Account, tmp_path: P
     (subnet,) = ec2.describe_subnets(SubnetIds=groups["eks-trn1"]["subnets"])["Subnets"]
     assert subnet["AvailabilityZoneId"] == "use2-az3"  # the only zone with trn1.32xlarge
     (association,) = eks.list_pod_identity_associations(clusterName=CLUSTER)["associations"]
-    assert (association["namespace"], association["serviceAccount"]) == ("training", "trainer")
+    assert (association["namespace"], association["serviceAccount"]) == ("training", "trn-job")
 
     app = folder / "app.py"
     app.write_text(app.read_text().replace("desired_nodes=0", "desired_nodes=1"))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from aws_cdk import Duration, Environment, Size, Stack
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 
@@ -16,11 +17,14 @@ from trainium_cdk import (
     ClusterNetwork,
     CompileCache,
     EfaSecurityGroup,
+    EksJobs,
     ElasticFileSystem,
     LustreFileSystem,
     NeuronFleet,
     NeuronLaunchTemplate,
+    NeuronNodeGroup,
     NeuronSubnet,
+    NodeVerification,
     PcsCluster,
     PilotEnd,
     QuotaCheck,
@@ -75,7 +79,33 @@ def add_slurm(stack: Stack, prefix: str) -> None:
     PcsCluster(stack, f"{prefix}Slurm", plan=plan)
 
 
-ADDED = {"Everything": add_everything, "Planned": add_planned, "Slurm": add_slurm}
+def add_eks(stack: Stack, prefix: str) -> None:
+    """An EKS cluster with each prefix: a second association of a service account of one cluster would be refused."""
+    name = f"eks-{prefix.lower()}"
+    vpc = ec2.Vpc(stack, f"{prefix}Vpc", availability_zones=[f"{REGION}{letter}" for letter in "cd"], nat_gateways=1)
+    cluster = eks.Cluster(
+        stack,
+        f"{prefix}Eks",
+        cluster_name=name,
+        version=eks.KubernetesVersion.V1_35,
+        vpc=vpc,
+        default_capacity_type=eks.DefaultCapacityType.NODEGROUP,
+        default_capacity=0,
+    )
+    verification = NodeVerification(stack, f"{prefix}Verification", image="image:1")
+    NeuronNodeGroup(
+        stack,
+        f"{prefix}Group",
+        cluster=cluster,
+        instance_type=KIND,
+        cluster_name=name,
+        node_verification=verification,
+    )
+    plan = a_plan(instance_type="trn1.2xlarge", nodes=1, cluster_name=name, stacks=("eks",), eks_cluster=name)
+    EksJobs(stack, f"{prefix}Jobs", plan=plan).node.add_dependency(cluster)
+
+
+ADDED = {"Everything": add_everything, "Planned": add_planned, "Slurm": add_slurm, "Eks": add_eks}
 
 
 def template(name: str, prefix: str) -> Template:

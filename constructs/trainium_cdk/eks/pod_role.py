@@ -28,7 +28,8 @@ class PodRole(Construct):
     """A role of the pods that use one Kubernetes service account of an EKS cluster, by EKS Pod Identity.
 
     It has no permissions until they are granted. The cluster needs the add-on `eks-pod-identity-agent`, and you create
-    the service account, for example with `kubectl create serviceaccount`. `role` is the CDK object, and
+    the service account, for example with `kubectl create serviceaccount`. A service account has one association: to
+    rename this construct, remove it in one update and add it again in another. `role` is the CDK object, and
     `node.default_child` the `eks.CfnPodIdentityAssociation`.
 
     Example:
