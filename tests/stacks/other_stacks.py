@@ -1,13 +1,15 @@
-"""SageMakerTrainingStack and PcsStack with representative plans."""
+"""SageMakerTrainingStack, PcsStack and EksJobsStack with representative plans."""
 
 from typing import Any
 
+from stacks.eks_jobs_stack import EksJobsStack
 from stacks.pcs_stack import PcsStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
 from tests.constructs.plans import reserved
 from tests.constructs.synth import EXISTING_NETWORK, Template
 from tests.constructs.training import (
     KMS_KEY,
+    eks_template,
     pcs_template,
     training_template,
 )
@@ -73,8 +75,9 @@ PCS: dict[str, dict[str, Any]] = {
         "cache_bucket": "my-cache",
     },
 }
-EVERY = [*TRAINING, *PCS]
-_SETTINGS = {**TRAINING, **PCS}
+EKS: dict[str, dict[str, Any]] = {"eks": {"stacks": ("eks",), "eks_cluster": "prod", "cache_at_destroy": "retain"}}
+EVERY = [*TRAINING, *PCS, *EKS]
+_SETTINGS = {**TRAINING, **PCS, **EKS}
 
 
 def settings_of(name: str) -> dict[str, Any]:
@@ -82,13 +85,13 @@ def settings_of(name: str) -> dict[str, Any]:
 
 
 def engine_of(name: str) -> str:
-    return "sagemaker" if name in TRAINING else "pcs"
+    return "sagemaker" if name in TRAINING else "pcs" if name in PCS else "eks"
 
 
-def stack_of(name: str) -> type[SageMakerTrainingStack] | type[PcsStack]:
-    return {"sagemaker": SageMakerTrainingStack, "pcs": PcsStack}[engine_of(name)]
+def stack_of(name: str) -> type[SageMakerTrainingStack] | type[PcsStack] | type[EksJobsStack]:
+    return {"sagemaker": SageMakerTrainingStack, "pcs": PcsStack, "eks": EksJobsStack}[engine_of(name)]
 
 
 def other_template(name: str) -> Template:
-    template_of = {"sagemaker": training_template, "pcs": pcs_template}[engine_of(name)]
+    template_of = {"sagemaker": training_template, "pcs": pcs_template, "eks": eks_template}[engine_of(name)]
     return template_of(**_SETTINGS[name])
