@@ -69,7 +69,7 @@ def test_pod_stores_objects_with_the_credentials_of_pod_identity(aws: AwsStandIn
 def test_token_of_pod_identity_is_read_again_after_its_renewal(pod: Path):
     current = pod.read_text()
     pod.write_text("expired")
-    with pytest.raises(OSError, match="EKS Pod Identity returns no credentials, with status 401"):
+    with pytest.raises(OSError, match="EKS Pod Identity returns no credentials, but status 401"):
         PodIdentity(retries=0).credentials()
     pod.write_text(current)
     assert PodIdentity(retries=0).credentials()

@@ -79,7 +79,10 @@ def run(script: dict[str, Any], environment: dict[str, str]) -> str | None:
             ).returncode
         except subprocess.TimeoutExpired:
             return f"no end within {STAGE_SECONDS} seconds"
-    return f"exit code {code}" if code else None
+    if code:
+        sys.stderr.write(Path(log.name).read_text(errors="replace")[-2000:])
+        return f"exit code {code}"
+    return None
 
 
 def main() -> None:

@@ -12,8 +12,7 @@ from . import web
 TOKEN_SECONDS = 21600
 
 CREDENTIALS_SECONDS = 60
-"""How long credentials are cached. New ones are available at least five minutes before the old ones expire (Amazon EC2
-user guide, instance metadata: security credentials)."""
+"""How long credentials are cached. New ones exist five minutes before the old ones expire (Amazon EC2 User Guide)."""
 
 
 class Credentials(NamedTuple):
@@ -23,12 +22,9 @@ class Credentials(NamedTuple):
 
 
 class Imds:
-    """The service, as the source of the credentials for requests to AWS.
+    """The service. Default endpoint: AWS_EC2_METADATA_SERVICE_ENDPOINT, or the standard address."""
 
-    Default endpoint: AWS_EC2_METADATA_SERVICE_ENDPOINT, or the standard address.
-    """
-
-    no_credentials = "the metadata service has no credentials of an instance role"
+    source = "the metadata service"
 
     def __init__(self, endpoint: str | None = None, *, retries: int | None = None) -> None:
         address = endpoint or os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or "http://169.254.169.254"
@@ -45,23 +41,23 @@ class Imds:
         return response.body.decode(errors="replace") if response.status == 200 else None
 
     def credentials(self) -> Credentials:
-        """The credentials of the role. Raises OSError if the service returns none."""
+        """The credentials of the instance's role. Raises OSError if the service returns none."""
         known = self._credentials
         if known and time.monotonic() - known[0] < CREDENTIALS_SECONDS:
             return known[1]
         try:
-            document = json.loads(self.credentials_document())
+            document = json.loads(self.document())
             credentials = Credentials(document["AccessKeyId"], document["SecretAccessKey"], document["Token"])
         except (ValueError, LookupError, TypeError):
-            raise OSError(self.no_credentials) from None
+            raise OSError(f"{self.source} has no credentials") from None
         self._credentials = time.monotonic(), credentials
         return credentials
 
-    def credentials_document(self) -> str | bytes:
-        """The credentials as JSON, or another text without any. Raises OSError."""
+    def document(self) -> str:
+        """The credentials as JSON. Raises OSError or LookupError."""
         folder = "iam/security-credentials/"
-        roles = (self.get(folder) or "").split()
-        return self.get(folder + roles[0]) or "" if roles else ""
+        role = (self.get(folder) or "").strip()
+        return self.get(folder + role.splitlines()[0]) or ""
 
     def _get(self, path: str) -> web.Response:
         if not self._token:

@@ -20,7 +20,7 @@ class PodIdentity(Imds):
         LookupError: The pod has no identity.
     """
 
-    no_credentials = "EKS Pod Identity returns no credentials"
+    source = "EKS Pod Identity"
 
     def __init__(self, *, retries: int | None = None) -> None:
         super().__init__(retries=retries)
@@ -30,11 +30,11 @@ class PodIdentity(Imds):
                 "cluster the add-on eks-pod-identity-agent"
             )
 
-    def credentials_document(self) -> str | bytes:
+    def document(self) -> str:
         response = web.retry(self._ask, (200,), self.retries)
         if response.status != 200:
-            raise OSError(f"{self.no_credentials}, with status {response.status}")
-        return response.body
+            raise OSError(f"{self.source} returns no credentials, but status {response.status}")
+        return response.body.decode(errors="replace")
 
     def _ask(self) -> web.Response:
         token = Path(os.environ.get(TOKEN_FILE, "")).read_text().strip()
