@@ -140,6 +140,7 @@ def test_first_step_is_cold_or_warm_by_its_graphs(spec: BenchFile, graphs: dict[
     [
         (ended("failed"), ["TRN step=1"], "the job did not succeed: a reason"),
         (ended(attempts=2), ["TRN step=1"], "it was restarted: it has 2 attempts"),
+        (ended(device_errors=("Neuron device 3: errors",)), ["TRN step=1"], "node 0: Neuron device 3: errors"),
         (ended(), ["hello"], "it prints no progress lines"),
         (ended(), ["TRN step=1", "TRN step=2"], "it has fewer than 2 steps in a row after the warm-up"),
     ],

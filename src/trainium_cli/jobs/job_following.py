@@ -1,6 +1,7 @@
 """Follows a job on the terminal."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import click
 
@@ -54,6 +55,14 @@ def follow_job(
         echo(f"The state of the job is unknown: {error}\n{_still_running(follower.job_id)}", err=True)
         return None
     return last
+
+
+def final_state(engine: JobEngine, state: JobState) -> JobState:
+    """The state of a job that has ended, with the reports of every node; the given state if it cannot be read."""
+    if state.is_over:
+        with suppress(UnavailableError):
+            return engine.state(state.job.id, every_node=True) or state
+    return state
 
 
 def show_reason(engine: JobEngine, state: JobState, *, err: bool = True) -> None:

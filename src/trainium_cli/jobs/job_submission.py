@@ -1,7 +1,7 @@
 """Starts a prepared job, and follows it."""
 
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import click
 
@@ -9,7 +9,7 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation
 from trainium_cli.jobs.job_engines import asking
-from trainium_cli.jobs.job_following import follow_job, show_reason
+from trainium_cli.jobs.job_following import final_state, follow_job, show_reason
 from trainium_cli.jobs.job_report import job_record, show_state, source_row, state_as_json
 from trainium_cli.terminal import console, echo, echo_verbatim, pairs, print_json
 from trainium_cli.waiting import waiting
@@ -88,8 +88,7 @@ def submit_and_follow(
 
 
 def _show_end(engine: JobEngine, state: JobState, *, as_json: bool, is_aws: bool) -> None:
-    with suppress(UnavailableError):
-        state = engine.state(state.job.id, every_node=True) or state
+    state = final_state(engine, state)
     hourly = engine.hourly(state)
     if as_json:
         print_json(state_as_json(state, job_record(state, hourly)))

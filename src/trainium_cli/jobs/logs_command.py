@@ -7,7 +7,7 @@ import click
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import engine_options, read_engines
-from trainium_cli.jobs.job_following import follow_job, job_exit_code, show_reason
+from trainium_cli.jobs.job_following import final_state, follow_job, job_exit_code, show_reason
 from trainium_cli.terminal import print_json
 from trainium_core.jobs.engine import check_keys
 from trainium_core.jobs.follow import JobFollower, LogLine
@@ -60,5 +60,5 @@ def logs(
         follower, quiet=False, to_the_end=follow, when_interrupted="Interrupted." if state.is_over else ""
     )
     if last is not None:
-        show_reason(engine, last)
+        show_reason(engine, final_state(engine, last))
     return job_exit_code(last) if follow or last is None else ExitCode.OK

@@ -131,7 +131,11 @@ def not_counted(state: JobState, *, while_running: bool = False) -> str:
         return "the job did not succeed: it has not ended"
     if state.outcome is not None and not state.outcome.is_success:
         return f"the job did not succeed: {state.outcome.reason or state.outcome.result}"
-    return f"it was restarted: it has {len(state.attempts)} attempts" if len(state.attempts) > 1 else ""
+    if len(state.attempts) > 1:
+        return f"it was restarted: it has {len(state.attempts)} attempts"
+    # Its results may be wrong, although the command succeeded.
+    nodes = (node for attempt in state.attempts for node in attempt.nodes)
+    return next((f"node {node.node}: {error}" for node in nodes for error in node.device_errors), "")
 
 
 def _problems_with_seconds(steps: Sequence[TrainingStep]) -> Iterator[str]:

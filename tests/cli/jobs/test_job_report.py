@@ -159,6 +159,7 @@ def test_end_of_a_job_names_the_failing_devices_of_all_nodes_with_the_fix(cluste
     cluster.job_nodes.end("failed", **end)
     shown = " ".join(run("jobs", *TWO, JOB.id).stdout.split())
     assert f"Reason: {end['reason']}; node 1: {other} Cause: the memory of a device has an uncorrectable" in shown
+    assert f"node 1: {other}" in " ".join(run("logs", *TWO, JOB.id).stderr.split())
 
 
 def test_failure_of_a_known_rank_is_not_explained_by_the_end_of_torchrun(cluster: Cluster) -> None:

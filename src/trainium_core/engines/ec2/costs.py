@@ -32,7 +32,7 @@ def cost_items(plan: Plan) -> tuple[CostItem, ...]:
 
 
 def _alarms(plan: Plan) -> int:
-    of_controller = int(plan.needs_schedule or plan.pilot.budget_usd is not None)
+    of_controller = int(plan.needs_schedule or plan.pilot.budget_usd is not None or plan.pilot.job_notices)
     return of_controller + (0 if plan.cloudwatch_metrics == "none" else _ALARMS_ON_METRICS)
 
 

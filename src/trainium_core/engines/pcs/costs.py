@@ -42,7 +42,7 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
     yield cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
     yield from file_system_items(plan)
     yield from always(network_items(plan, plan.network.effective_egress, services=ENDPOINT_SERVICES))
-    has_controller = plan.pilot.ends is not None or plan.capacity == CAPACITY_BLOCK
+    has_controller = plan.pilot.ends is not None or plan.capacity == CAPACITY_BLOCK or plan.pilot.job_notices
     yield from alarms_item(plan, _GUARD_ALARMS + has_controller)
 
 
