@@ -94,9 +94,9 @@ def cluster_stack_name(invocation: Invocation, plan: Plan, stack: str | None) ->
 
     Raises UnavailableError.
     """
-    outside = (key for key, engine in ENGINES.items() if engine.has_outside_nodes)
+    outside = [key for key, engine in ENGINES.items() if engine.has_outside_nodes]
     usual = next((key for key in (*ENGINES_WITH_NODES, *outside) if key in plan.stacks), EC2.key)
-    return stack or _stack_name(invocation, plan, usual, ENGINES_WITH_NODES)
+    return stack or _stack_name(invocation, plan, usual, ENGINES_WITH_NODES, outside)
 
 
 def engine_stack_name(invocation: Invocation, plan: Plan, engine: str, stack: str | None) -> str:
@@ -109,11 +109,17 @@ def engine_stack_name(invocation: Invocation, plan: Plan, engine: str, stack: st
     return stack or _stack_name(invocation, plan, engine, (engine,))
 
 
-def _stack_name(invocation: Invocation, plan: Plan, engine: str, engines: Collection[str]) -> str:
-    """The stack with the usual name of `engine`, unless only other stacks of the cluster have records of `engines`."""
+def _stack_name(
+    invocation: Invocation, plan: Plan, engine: str, engines: Collection[str], others: Collection[str] = ()
+) -> str:
+    """The stack with the usual name of `engine`, unless only other stacks of the cluster have records of `engines`.
+
+    Without any such record, stacks with records of `others` are taken.
+    """
     records = _records(invocation, plan.region).readable
     own = [record for record in records if record.cluster == plan.cluster_name]
     found = [record.stack for record in own if record.engine in engines]
+    found = found or [record.stack for record in own if record.engine in others]
     usual = plan.stack_names[engine]
     return usual if usual in found or not found else found[0]
 

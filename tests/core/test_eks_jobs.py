@@ -293,6 +293,21 @@ def uploaded(prepare: Prepare) -> PreparedEksJob:
     return job
 
 
+def test_job_whose_job_set_was_deleted_while_it_was_followed_has_failed(
+    jobs: KubernetesJobs, kubectl: Recorder, uploaded: PreparedEksJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainium_core.jobs.aws_scheduled_jobs._ASK_SECONDS", -1)
+    kubectl.items(job_set(uploaded))
+    state = jobs.state(uploaded.job_id)
+    assert state
+    assert not state.is_over
+    kubectl.items()
+    state = jobs.state(uploaded.job_id)
+    assert state
+    assert state.outcome
+    assert "Kubernetes no longer has this job" in state.outcome.reason
+
+
 def test_uploaded_job_is_open_until_it_is_stopped(jobs: KubernetesJobs, uploaded: PreparedEksJob) -> None:
     state = jobs.state(uploaded.job_id)
     assert state

@@ -75,8 +75,8 @@ def account(kubectl: Recorder) -> Iterator[AwsNodes]:
         yield AwsNodes("us-west-2")
 
 
-def launch(number: int) -> list[str]:
-    tags = [{"Key": "trn:cluster", "Value": CLUSTER}]
+def launch(number: int, *, eks_cluster: str = "prod") -> list[str]:
+    tags = [{"Key": "trn:cluster", "Value": CLUSTER}, {"Key": "eks:cluster-name", "Value": eks_cluster}]
     made = client("ec2").run_instances(
         ImageId="ami-12c6146b",
         MinCount=number,
@@ -117,6 +117,8 @@ def test_only_existing_nodes_need_kubectl(account: AwsNodes, monkeypatch: pytest
     monkeypatch.setenv("PATH", "")
     found = report(account)
     assert (found.verdict.state, found.nodes) == ("ready", ())
+    launch(1, eks_cluster="of others")
+    assert report(account).nodes == ()
     launch(1)
     with pytest.raises(UnavailableError, match="kubectl is not in the PATH"):
         account.outside_nodes(STACK)

@@ -11,6 +11,8 @@ from tests.core.aws_stubs import client, create_bucket, put_record, stack_record
 from tests.core.job_bucket import BUCKET
 from tests.core.test_eks_jobs import Recorder
 from trainium_core.engines.eks.engine import EKS
+from trainium_core.engines.parts import Workloads
+from trainium_core.engines.sagemaker.engine import SageMaker
 from trainium_core.stacks.description import StackDescription
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.leftovers import Workload
@@ -98,3 +100,14 @@ def test_jobs_of_eks_outlive_their_stack() -> None:
     stack = StackDescription(name=EKS.construct_id, stack_id="1", status="CREATE_COMPLETE", cluster="team")
     scope = Scope(cluster="team", existing=(stack,))
     assert (scope.engines_with_workloads, scope.has_outliving_workloads) == (("eks",), True)
+
+
+def test_jobs_of_other_engines_are_found_although_kubectl_fails(
+    account: AwsTeardown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit()
+    monkeypatch.setenv("PATH", "")
+    work = Workload(kind="training job", work_id="trn-pilot--job")
+    found = Workloads(running=lambda *_: [work], stop={}, resource_type="")
+    monkeypatch.setattr(SageMaker, "workloads", lambda _: found)
+    assert [*account.running_workloads(engines=["eks", "sagemaker"], cluster=CLUSTER)] == [work]

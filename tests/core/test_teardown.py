@@ -185,6 +185,15 @@ def test_unreadable_jobs_make_the_verdict_unknown() -> None:
     assert verdict(run(FakeTeardown(denied=frozenset({"running_work"})))) == "unknown"
 
 
+def test_nothing_is_deleted_while_jobs_that_need_their_stack_are_unknown() -> None:
+    """Without its stack, a job on EKS loses its role and bucket, and no later teardown would find it."""
+    association = DescribedResource(kind="AWS::EKS::PodIdentityAssociation", resource_id="a-1")
+    stack = replace(training_stack(), resources=(association,))
+    account = FakeTeardown(stacks=[stack], denied=frozenset({"running_work"}))
+    assert verdict(run(account)) == "unknown"
+    assert account.changes == []
+
+
 RETAINED_GROUP = DescribedResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP, kept=True)
 
 

@@ -46,7 +46,7 @@ ALMOST_FREE = {
 NETWORKS: list[dict[str, Any]] = [*({"egress": egress} for egress in EGRESS), dict(EXISTING_NETWORK)]
 ALARM = "AWS::CloudWatch::Alarm"
 HOURLY = ["AWS::EC2::VPCEndpoint", "AWS::EC2::NatGateway", "AWS::EC2::EIP"]
-PILOTS: list[dict[str, Any]] = [{"ends": "5d"}, {"budget_usd": 500, "budget_action": "stop"}]
+PILOTS: list[dict[str, Any]] = [{"ends": "5d"}, {"job_notices": True}, {"budget_usd": 500, "budget_action": "stop"}]
 FILE_SYSTEMS: list[dict[str, Any]] = [{"fsx_lustre": 1200}, {"efs": "new"}]
 
 

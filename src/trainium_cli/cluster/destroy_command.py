@@ -50,8 +50,8 @@ _EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "unknown": ExitC
 def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: bool) -> ExitCode:
     """Destroy the cluster and its resources outside of stacks.
 
-    Shows what will be deleted, what stays and what that costs, and asks for confirmation. Then stops jobs of SageMaker
-    and Slurm, which get two minutes to save their state; notifies and terminates the nodes; empties buckets and
+    Shows what will be deleted, what stays and what that costs, and asks for confirmation. Then stops jobs of SageMaker,
+    Slurm and, with your kubectl, EKS, which get two minutes to save their state; notifies and terminates the nodes; empties buckets and
     deletes the stacks; and finally deletes log groups, SSM parameters, snapshots and network interfaces with the
     cluster's tag.
     Resources of other clusters are not touched, nor are resources without the tag outside the stacks, except log

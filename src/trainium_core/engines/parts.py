@@ -39,9 +39,11 @@ class Workloads:
         stop: Functions by kind, each of which stops one workload by its ID. Kinds are unique across engines.
         resource_type: Type of a resource that every stack with such workloads has, whatever its name.
         end_with_stack: Whether deleting the stack ends workloads that were not stopped.
+        need_stack: Whether workloads lose their results without the stack, and are no longer found.
     """
 
     running: Callable[[AwsRecords, str], Iterable[Workload]]
     stop: Mapping[str, Callable[[AwsService, str], None]]
     resource_type: str
     end_with_stack: bool = False
+    need_stack: bool = False

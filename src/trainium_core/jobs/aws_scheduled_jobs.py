@@ -61,6 +61,7 @@ class ScheduledJobs(StoredJobs, Generic[JobOfScheduler]):
         super().__init__(plan, stack, clients)
         self._asked_at: float | None = None
         self._listed: Mapping[str, JobOfScheduler] = {}
+        self._seen: set[str] = set()
 
     def list_jobs(self) -> Mapping[str, JobOfScheduler]:
         """The jobs that the scheduler has, by ID. Raises UnavailableError and RequestRefusedError."""
@@ -113,7 +114,7 @@ class ScheduledJobs(StoredJobs, Generic[JobOfScheduler]):
             job = self._ask().get(job_id)
         except (UnavailableError, RequestRefusedError) as error:
             return replace(state, detail=f"{self.scheduler} could not be read: {error}")
-        if job is None and self.may_be_submitted(state):
+        if job is None and job_id not in self._seen and self.may_be_submitted(state):
             return replace(state, stage=f"not in {self.scheduler}", detail=self.absent_detail)
         if job is not None and job.end is None:
             return replace(state, stage=job.stage, detail=job.detail)
@@ -126,6 +127,7 @@ class ScheduledJobs(StoredJobs, Generic[JobOfScheduler]):
     def _ask(self) -> Mapping[str, JobOfScheduler]:
         if self._asked_at is None or time.monotonic() - self._asked_at > _ASK_SECONDS:
             self._listed = self.list_jobs()
+            self._seen.update(self._listed)
             self._asked_at = time.monotonic()
         return self._listed
 

@@ -9,7 +9,7 @@ from trainium_core.nodes.aws_control import AwsNodeControl
 from trainium_core.stacks.aws_control import AwsStackControl
 from trainium_core.teardown.leftovers import Leftover, LeftoverKind, StoredBytes, Workload
 from trainium_runtime.aws_errors import read_errors, write_errors
-from trainium_runtime.errors import RequestRefusedError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
 
@@ -101,9 +101,20 @@ class AwsTeardown(AwsStackControl, AwsNodeControl):
                     yield entry["NetworkInterfaceId"], tag_values(entry.get("TagSet"))
 
     def running_workloads(self, *, engines: Sequence[str], cluster: str) -> Sequence[Workload]:
-        """The running workloads of the cluster on these engines."""
-        asked = [workloads for engine in engines if (workloads := ENGINES[engine].workloads()) is not None]
-        return [work for workloads in asked for work in workloads.running(self, cluster)]
+        """The running workloads of the cluster on these engines; those of some if others cannot be asked.
+
+        Raises:
+            UnavailableError: An engine cannot be asked, and the others have no running workload.
+        """
+        found, failed = list[Workload](), list[UnavailableError]()
+        for workloads in filter(None, (ENGINES[engine].workloads() for engine in engines)):
+            try:
+                found += workloads.running(self, cluster)
+            except UnavailableError as error:
+                failed.append(error)
+        if failed and not found:
+            raise failed[0]
+        return found
 
     def stop(self, work: Workload) -> None:
         every = [workloads.stop for engine in ENGINES.values() if (workloads := engine.workloads())]

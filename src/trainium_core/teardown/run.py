@@ -68,7 +68,8 @@ def take_down(
 ) -> tuple[StepOutcome, ...]:
     """Destroy the cluster of a scope. Each step reads before it changes, so the teardown can be repeated.
 
-    If a stack has termination protection, nothing is changed.
+    If a stack has termination protection, nothing is changed. If it is unknown whether workloads have ended that need
+    their stack, nothing is deleted.
 
     Args:
         account: The account.
@@ -95,6 +96,9 @@ def take_down(
     stack, groups = scope.node_stack, scope.groups
     notice = NotifyNodes(account, stack, groups, kind="destroy", reason=reason, grace=grace, has_job=has_job, now=now)
     preparations = [run(StopWorkloads(account, scope))]
+    if preparations[0].state != "done" and scope.workloads_need_stacks:
+        message = "nothing was deleted: jobs on EKS may still run, and need their role and bucket"
+        return (*preparations, StepOutcome(step=DeleteStacks.name, state="not tried", message=message))
     try:
         reported = _not_counted(run(notice))
     except KeyboardInterrupt:

@@ -120,6 +120,12 @@ class Scope:
         return any(workloads is not None and not workloads.end_with_stack for workloads in found)
 
     @property
+    def workloads_need_stacks(self) -> bool:
+        """Whether no stack may be deleted before its workloads are known to have ended."""
+        found = (ENGINES[key].workloads() for key in self.engines_with_workloads)
+        return any(workloads is not None and workloads.need_stack for workloads in found)
+
+    @property
     def node_stack(self) -> str | None:
         return next((stack.name for stack in self.existing if stack.ids(GROUP)), None)
 

@@ -27,6 +27,7 @@ def outside_nodes(account: AwsService, record: StackRecord) -> NodesReport:
     """
     filters = [
         {"Name": f"tag:{CLUSTER_TAG}", "Values": [record.cluster]},
+        {"Name": "tag:eks:cluster-name", "Values": [str(record.settings.get("eks_cluster", ""))]},
         {"Name": "instance-state-name", "Values": [*_EXISTING]},
     ]
     with read_errors("ec2:DescribeInstances"):

@@ -62,4 +62,6 @@ def _delete(account: AwsService, work_id: str) -> None:
     kubectl_at(account, place).delete("jobset", name)
 
 
-WORKLOADS = Workloads(running=_running, stop={_JOB_SET: _delete}, resource_type="AWS::EKS::PodIdentityAssociation")
+WORKLOADS = Workloads(
+    running=_running, stop={_JOB_SET: _delete}, resource_type="AWS::EKS::PodIdentityAssociation", need_stack=True
+)
