@@ -51,9 +51,9 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     """Destroy the cluster and its resources outside of stacks.
 
     Shows what will be deleted, what stays and what that costs, and asks for confirmation. Then stops jobs of SageMaker,
-    Slurm and, with your kubectl, EKS, which get two minutes to save their state; notifies and terminates the nodes; empties buckets and
-    deletes the stacks; and finally deletes log groups, SSM parameters, snapshots and network interfaces with the
-    cluster's tag.
+    Slurm and, with your kubectl, EKS, which get two minutes to save their state; notifies and terminates the nodes;
+    empties buckets and deletes the stacks; and finally deletes log groups, SSM parameters, snapshots and network
+    interfaces with the cluster's tag.
     Resources of other clusters are not touched, nor are resources without the tag outside the stacks, except log
     groups that are named after a resource of the stacks. A stack of your app with other resources stays, without its
     nodes, unless you pass --whole-stacks.
