@@ -76,6 +76,7 @@ class Laboratory:
     def remove(self, node: Node) -> None:
         self.nodes.remove(node)
         node.remove()
+        self.proxy.end_faults(node.instance.address)
 
 
 @contextmanager

@@ -103,6 +103,11 @@ class Proxy:
         """The requests of one node, in their order."""
         return [request for request in self.requests if request.client == address]
 
+    def end_faults(self, address: str) -> None:
+        """Treat a later node with the address of a removed one as any other."""
+        for faults in (self.s3_faults, self.clocks_behind, self.hosts_down, self.other_files):
+            faults.pop(address, None)
+
 
 @contextmanager
 def proxy(connection: Connection, *, files: Path, certificates: Certificates) -> Generator[Proxy]:
