@@ -4,6 +4,8 @@ SIGN_IN = "sign in with `aws sso login` or `aws configure`, or set AWS_PROFILE t
 
 ABSENT_OBJECT = ("NoSuchKey", "404", "NotFound")
 """Codes of S3 for an object that does not exist. The responses to HEAD requests have no body, and so other codes."""
+CHANGED_OBJECT = ("PreconditionFailed", "ConditionalRequestConflict")
+"""Codes of S3 for a conditional write if the object exists, was changed, or is being written."""
 
 REACH_AWS = "check the network, the proxy (HTTPS_PROXY) and the region name"
 SIGN_IN_OR_ENABLE = f"{SIGN_IN}, or enable the region"

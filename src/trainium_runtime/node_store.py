@@ -9,14 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainium_runtime.errors import ABSENT_OBJECT
+from trainium_runtime.errors import ABSENT_OBJECT, CHANGED_OBJECT
 from trainium_wire.keys import MEMBERSHIP_KEY, key_instance
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import LARGEST_RECORD, StoredRecord, stored_record
 
 _READERS = 16
 _MAX_RECORDS = 5_000
-_CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
 
 
 class NoGroupError(Exception):
@@ -169,7 +168,7 @@ class NodeStore:
                 Bucket=self._bucket, Key=MEMBERSHIP_KEY, Body=body, ContentType=content_type, **unchanged
             )
         except ClientError as error:
-            if error.response["Error"]["Code"] in _CHANGED:
+            if error.response["Error"]["Code"] in CHANGED_OBJECT:
                 return False
             raise
         return True

@@ -44,6 +44,12 @@ def test_only_cluster_of_region_is_used_without_cdk_json(nodes: FakeNodes) -> No
     assert nodes.requests == ["Training"]
 
 
+def test_nodes_of_an_app_with_only_jobs_on_eks_are_found(nodes: FakeNodes, clusters: FakeLocating) -> None:
+    clusters.recorded = [stack_record("TrainingOnEks", cluster="eks-trn1", engine="eks")]
+    assert run("nodes", *REGION, "--cluster", "eks-trn1").exit_code == ExitCode.OK
+    assert nodes.requests == ["TrainingOnEks"]
+
+
 def test_missing_region_is_reported_with_ways_to_set_it(nodes: FakeNodes) -> None:
     ended = run("nodes")
     assert (ended.exit_code, nodes.requests) == (ExitCode.BAD_INPUT, [])

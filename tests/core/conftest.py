@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.core.fake_kubectl import Recorder
+
 if TYPE_CHECKING:
     from trainium_core.aws.account import AwsAccount
     from trainium_core.engines.sagemaker.aws_jobs import SageMakerJobs
@@ -24,6 +26,15 @@ def made_up_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.fixture
+def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    """The only kubectl in the PATH."""
+    folder = tmp_path / "kubectl"
+    monkeypatch.setenv("KUBECTL", str(folder))
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return Recorder(folder)
 
 
 @pytest.fixture(scope="module")

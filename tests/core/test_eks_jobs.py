@@ -1,6 +1,5 @@
 """Jobs on EKS, with S3 and CloudFormation in moto, and a stand-in for kubectl that records its calls."""
 
-import json
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,6 +11,7 @@ import pytest
 from moto import mock_aws
 
 from tests.core.aws_stubs import client, create_bucket, put_record, stack_record
+from tests.core.fake_kubectl import Recorder
 from tests.core.job_bucket import BUCKET, NodesOfAJob
 from tests.core.plans import from_settings, the_problem
 from trainium_core.engines.eks.aws_jobs import KubernetesJobs, PreparedEksJob
@@ -28,68 +28,6 @@ pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 PLAN = from_settings(nodes=2, stacks="eks", eks_cluster="prod", eks_namespace="training", eks_image="image:1")
 STACK = "EksJobsStack"
-ACCOUNT = "123456789012"
-"""The account of moto."""
-CONFIG = {
-    "current-context": "other",
-    "contexts": [
-        {"name": "other", "context": {"cluster": f"arn:aws:eks:us-west-2:{ACCOUNT}:cluster/dev"}},
-        {"name": "mine", "context": {"cluster": f"arn:aws:eks:us-west-2:{ACCOUNT}:cluster/prod"}},
-    ],
-}
-RECORDER = """#!/bin/bash
-echo "$*" >>"$KUBECTL/calls"
-case "$1" in
-config) cat "$KUBECTL/config" ;;
-apply) objects=$(cat); echo "$objects" >>"$KUBECTL/applied"
-  if [[ $objects == *"$(cat "$KUBECTL/refused")"* ]]; then cat "$KUBECTL/refusal" >&2; exit 1; fi ;;
-get) if [[ -e $KUBECTL/absent/$3 ]]; then echo 'Error from server (NotFound): no' >&2; exit 1; fi
-  if [[ -e $KUBECTL/error ]]; then cat "$KUBECTL/error" >&2; exit 1; fi
-  cat "$KUBECTL/items" ;;
-esac
-"""
-
-
-class Recorder:
-    """The stand-in for kubectl: its files, and what it was called with."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        (folder / "absent").mkdir(parents=True)
-        (folder / "config").write_text(json.dumps(CONFIG))
-        (folder / "kubectl").write_text(RECORDER)
-        (folder / "kubectl").chmod(0o755)
-        self.items()
-        self.refuse("nothing", "")
-
-    def items(self, *items: Any) -> None:
-        self.write("items", json.dumps({"items": items}))
-
-    def write(self, name: str, text: str = "") -> None:
-        (self._folder / name).write_text(text)
-
-    @property
-    def calls(self) -> list[str]:
-        calls = self._folder / "calls"
-        return calls.read_text().splitlines() if calls.exists() else []
-
-    def refuse(self, kind: str, message: str) -> None:
-        """Let kubectl fail with a message when it applies an object of this kind."""
-        self.write("refused", f'"kind": "{kind}"')
-        self.write("refusal", message)
-
-    @property
-    def applied(self) -> list[Any]:
-        lines = (self._folder / "applied").read_text().splitlines()
-        return [item for line in lines for item in json.loads(line)["items"]]
-
-
-@pytest.fixture
-def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    folder = tmp_path / "kubectl"
-    monkeypatch.setenv("KUBECTL", str(folder))
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    return Recorder(folder)
 
 
 @pytest.fixture

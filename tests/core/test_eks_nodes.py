@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from moto import mock_aws
 
 from tests.core.aws_stubs import client, put_record, stack_record
-from tests.core.test_eks_jobs import Recorder
+from tests.core.fake_kubectl import Recorder
 from trainium_core.engines.eks.aws_nodes import node_state
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import NodesReport, NoFleetError
@@ -54,14 +53,6 @@ def test_state_of_a_node_follows_from_taint_annotations_and_boot(
     actual = node_state(found)
     assert actual[0] == state
     assert problem in actual[1]
-
-
-@pytest.fixture
-def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    folder = tmp_path / "kubectl"
-    monkeypatch.setenv("KUBECTL", str(folder))
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    return Recorder(folder)
 
 
 @pytest.fixture

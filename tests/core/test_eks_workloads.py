@@ -1,15 +1,14 @@
 """The JobSets that `trn destroy` deletes, with S3 and the record in moto, and a stand-in for kubectl."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from moto import mock_aws
 
 from tests.core.aws_stubs import client, create_bucket, put_record, stack_record
+from tests.core.fake_kubectl import Recorder
 from tests.core.job_bucket import BUCKET
-from tests.core.test_eks_jobs import Recorder
 from trainium_core.engines.eks.engine import EKS
 from trainium_core.engines.parts import Workloads
 from trainium_core.engines.sagemaker.engine import SageMaker
@@ -23,14 +22,6 @@ pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 CLUSTER = "trn-pilot"
 PLACE = "prod/training"
-
-
-@pytest.fixture
-def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    folder = tmp_path / "kubectl"
-    monkeypatch.setenv("KUBECTL", str(folder))
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    return Recorder(folder)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.constructs.synth import REGION, Json, a_plan, new_app, references, synthesize
+from tests.constructs.training import pcs_template
 from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
 from tests.stacks.other_stacks import EVERY, PCS, TRAINING, engine_of, other_template, settings_of, stack_of
 from tests.stacks.test_trn_cluster_stack import is_taggable, kinds, rules, tags
@@ -82,3 +83,11 @@ def test_resources_of_billed_types_have_a_line_in_the_estimate(name: str) -> Non
     free = [r for r in gateways if r["Type"] == "AWS::EC2::VPCEndpoint"]
     found = {r["Type"] for r in resources if r not in free}
     assert {item.resource_type for item in stack_cost_items(plan)} & BILLED == found & BILLED
+
+
+@pytest.mark.parametrize("settings", [{}, {"ends": "5d"}, {"job_notices": True}], ids=str)
+def test_alarms_of_slurm_are_counted(settings: Json) -> None:
+    settings = {**PCS["pcs"], **settings}
+    items = stack_cost_items(a_plan(**settings))
+    counted = sum(item.quantity for item in items if item.resource_type == "AWS::CloudWatch::Alarm")
+    assert counted == len(pcs_template(**settings).resources("AWS::CloudWatch::Alarm"))

@@ -20,7 +20,7 @@ from tests.userdata.node_files import BUCKET, JOB
 from tests.userdata.plans import plan_for
 from tests.userdata.watch_node import FIRST, JobNode
 from trainium_core.plan.node_settings import node_settings
-from trainium_userdata.node.trn_node import files, prometheus
+from trainium_userdata.node.trn_node import files, gpu, prometheus
 from trainium_userdata.node.trn_node.device_readings import SECONDS, Reading
 from trainium_userdata.script import node_script
 from trainium_wire.usage import NodeUsage
@@ -86,6 +86,18 @@ def test_hardware_error_is_sampled_and_reported_with_the_failed_record(node: Job
     assert "trn_uncorrected_memory_errors_total 1\n" in files.read(prometheus.TEXT)
     usage = NodeUsage.from_json(node.aws.records[f"{BUCKET}/usage/{INSTANCE_ID}.json"])
     assert usage.samples[-1].ecc_uncorrected == 1
+
+
+def test_last_sample_of_gpus_has_their_errors(node: JobNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """nvidia-smi may not report again before the node is terminated."""
+    node.write(gpu.DRIVER, "580.126.09\n")
+    counts = {"0": 0}
+    monkeypatch.setattr(gpu, "error_counts", lambda: dict(counts))
+    pass_minute(node, Reading(uncorrected={"0": 0}))
+    counts["0"] = 2
+    node.watch.usage.metrics.add_now(node.now)
+    [sample] = node.watch.usage.metrics.poll("", node.now)
+    assert sample.ecc_uncorrected == 2
 
 
 def test_nothing_is_written_and_no_unit_exists_without_a_port(node: JobNode) -> None:

@@ -9,10 +9,9 @@ from trainium_core.jobs.aws_transfers import upload_object
 from trainium_core.jobs.source_files import input_files, open_input
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
-from trainium_runtime.errors import ABSENT_OBJECT
+from trainium_runtime.errors import ABSENT_OBJECT, CHANGED_OBJECT
 from trainium_wire.formats import json_value
 
-_PRECONDITION_FAILED = ("PreconditionFailed", "ConditionalRequestConflict")
 _LARGEST_JSON = 262_144
 
 
@@ -56,7 +55,7 @@ class JobBucket(AwsService):
     def put(self, key: str, body: bytes, content_type: str = "application/json", **condition: str) -> bool:
         """Write an object. Returns False if the condition of the request failed."""
         bucket = self.name
-        with write_errors(f"s3:PutObject on the bucket {bucket}", absent=_PRECONDITION_FAILED):
+        with write_errors(f"s3:PutObject on the bucket {bucket}", absent=CHANGED_OBJECT):
             self.client("s3").put_object(Bucket=bucket, Key=key, Body=body, ContentType=content_type, **condition)
             return True
         return False

@@ -189,9 +189,10 @@ class JobStore:
         return None if job is None else self._state(job, self._end(job_id), every_node=every_node)
 
     def _state(self, job: Job, end: Mapping[str, Any] | None, *, every_node: bool = False) -> JobState:
+        attempts = tuple(self._attempts(job, end, every_node=every_node))
         return JobState(
             job=job,
-            attempts=(attempts := tuple(self._attempts(job, end, every_node=every_node))),
+            attempts=attempts,
             outcome=outcome(end, attempts[-1].nodes if attempts else ()),
             stopping=end is None and self._objects.json(job_keys(job.id).stop) is not None,
         )

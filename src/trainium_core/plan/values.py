@@ -222,6 +222,11 @@ class PlanValues:
         return stops or self.capacity == "capacity-block"
 
     @property
+    def needs_topic(self) -> bool:
+        """Whether a cluster has a topic of notices: for a schedule, a budget or the ends of jobs."""
+        return self.needs_schedule or self.pilot.budget_usd is not None or self.pilot.job_notices
+
+    @property
     def cloudwatch_metrics(self) -> CloudWatchMetrics:
         return effective_metrics(self.node.cloudwatch_metrics, self.nodes)
 

@@ -97,7 +97,7 @@ def take_down(
     notice = NotifyNodes(account, stack, groups, kind="destroy", reason=reason, grace=grace, has_job=has_job, now=now)
     preparations = [run(StopWorkloads(account, scope))]
     if preparations[0].state != "done" and scope.workloads_need_stacks:
-        message = "nothing was deleted: jobs on EKS may still run, and need their role and bucket"
+        message = "nothing was deleted: jobs that may still run need their stack"
         return (*preparations, StepOutcome(step=DeleteStacks.name, state="not tried", message=message))
     try:
         reported = _not_counted(run(notice))

@@ -18,13 +18,12 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainium_runtime.errors import ABSENT_OBJECT
+from trainium_runtime.errors import ABSENT_OBJECT, CHANGED_OBJECT
 
 _PROGRAMS = {
     "torchrun": "Install it with `pip install torch` in the environment of trn.",
     "neuron_parallel_compile": "Graphs are compiled on AWS only.",
 }
-CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
 
 
 class StandInStore:
@@ -85,7 +84,7 @@ class StandInStore:
         try:
             return getattr(self._s3, operation)(Bucket=self._bucket, **arguments)
         except ClientError as error:
-            if error.response["Error"]["Code"] in (*ABSENT_OBJECT, *CHANGED):
+            if error.response["Error"]["Code"] in (*ABSENT_OBJECT, *CHANGED_OBJECT):
                 return None
             raise OSError(str(error)) from error
         except BotoCoreError as error:

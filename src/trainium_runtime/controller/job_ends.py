@@ -6,7 +6,7 @@ from typing import Any
 from trainium_runtime.controller.actions import Publish
 from trainium_runtime.controller.reading import ClientFactory
 from trainium_runtime.controller.settings import ControllerSettings
-from trainium_runtime.errors import ABSENT_OBJECT
+from trainium_runtime.errors import ABSENT_OBJECT, CHANGED_OBJECT
 from trainium_runtime.log import log
 from trainium_runtime.pilot_end import utc_text
 from trainium_wire.formats import json_value, moment
@@ -15,7 +15,6 @@ from trainium_wire.job_keys import job_keys
 
 _LONGEST_SUBJECT = 100  # characters (SNS API reference, Publish)
 _LARGEST_END = 262_144
-_TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 
 
 def job_notice(job: Job, end: Mapping[str, Any], *, region: str) -> Publish:
@@ -32,7 +31,7 @@ def job_notice(job: Job, end: Mapping[str, Any], *, region: str) -> Publish:
         lines.append(f"Submitted: {utc_text(submitted)}{f' by {job.submitted_by}' if job.submitted_by else ''}")
     if submitted and outcome.at:
         lines.append(f"Ended: {utc_text(outcome.at)}, {outcome.at - submitted} after its submission")
-    if isinstance(attempts, int):
+    if isinstance(attempts, int) and attempts:  # 0 in an end that trn wrote, which may not know them
         lines.append(f"Attempts: {attempts}")
     if outcome.reason:
         lines.append(f"{'Not stored' if outcome.result == RESULTS_LOST else 'Reason'}: {outcome.reason}")
@@ -93,7 +92,7 @@ class JobEnds:
             bucket = self._settings.records_bucket
             self._client("s3").put_object(Bucket=bucket, Key=key, Body=invocation.encode(), IfNoneMatch="*")
         except ClientError as error:
-            if error.response["Error"]["Code"] not in _TAKEN:
+            if error.response["Error"]["Code"] not in CHANGED_OBJECT:
                 raise
             return self._read(key) != invocation.encode()
         return False

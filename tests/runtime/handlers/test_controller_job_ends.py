@@ -70,6 +70,10 @@ def store(key: str, content: str) -> None:
     client("s3").put_object(Bucket=BUCKET, Key=key, Body=content.encode())
 
 
+def test_notice_states_no_attempts_of_an_end_that_no_node_wrote() -> None:
+    assert "Attempts" not in job_notice(JOB, {**END, "attempts": 0}, region="us-west-2").message
+
+
 def test_notice_says_how_the_job_ended_and_how_to_read_its_results() -> None:
     notice = job_notice(JOB, END, region="us-west-2")
     assert notice.subject == "trn-pilot: failed: train-20261121-120000"

@@ -32,8 +32,7 @@ def cost_items(plan: Plan) -> tuple[CostItem, ...]:
 
 
 def _alarms(plan: Plan) -> int:
-    of_controller = int(plan.needs_schedule or plan.pilot.budget_usd is not None or plan.pilot.job_notices)
-    return of_controller + (0 if plan.cloudwatch_metrics == "none" else _ALARMS_ON_METRICS)
+    return plan.needs_topic + (0 if plan.cloudwatch_metrics == "none" else _ALARMS_ON_METRICS)
 
 
 def node_price(values: PlanValues) -> Price | None:

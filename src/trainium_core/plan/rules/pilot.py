@@ -90,10 +90,9 @@ def budget_action_requires_budget(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("ends", "budget_usd", "idle_minutes", "notify_email", "job_notices", "capacity")
 def notify_email_requires_notices(plan: PlanValues) -> Iterator[Problem]:
-    pilot = plan.pilot
-    if pilot.notify_email and not (plan.needs_schedule or pilot.budget_usd is not None or pilot.job_notices):
+    if plan.pilot.notify_email is not None and not plan.needs_topic:
         without = "trn:ends, trn:budget_usd, trn:idle_minutes, trn:job_notices or a Capacity Block"
-        yield from requires_field(pilot.notify_email, field="notify_email", without=without)
+        yield from requires_field(plan.pilot.notify_email, field="notify_email", without=without)
 
 
 @rule("job_notices", "stacks")
