@@ -14,7 +14,7 @@ import pytest
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.plans import plan_for
 from tests.userdata.verified_node import PACKAGES, VerifiedNode
-from trainium_userdata.node.trn_node import all_reduce, files, internode_rounds, self_test
+from trainium_userdata.node.trn_node import all_reduce, cluster, files, internode_rounds, self_test
 from trainium_userdata.node.trn_node.cluster import InternodeProcess, InternodeResult
 from trainium_userdata.node.trn_node.imds import Imds
 from trainium_userdata.node.trn_node.internode import (
@@ -274,6 +274,31 @@ def test_process_crash_is_reported(node: VerifiedNode, monkeypatch: pytest.Monke
     assert found
     assert "the process ended with exit code 1" in found.check["warning"]
 
+
+def test_process_that_misses_a_signal_gets_another(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PYTHONPATH", PACKAGES)
+    monkeypatch.setattr(cluster, "TERMINATE_SECONDS", 0.1)
+    node.aws.s3_refuses = True
+    process = InternodeProcess()
+    before = process.process = subprocess.Popen([sys.executable, "-c", MISSES_A_SIGNAL], stdout=subprocess.PIPE)
+    assert before.stdout
+    assert before.stdout.readline()
+    process.poll(task(INSTANCE_ID))
+    assert before.returncode == 9
+    process.process.wait()
+
+
+MISSES_A_SIGNAL = """import os, signal
+signals = []
+def end(*_):
+    if signals:
+        os._exit(9)
+    signals.append(1)
+signal.signal(signal.SIGTERM, end)
+print(flush=True)
+while True:
+    signal.pause()
+"""
 
 MODULES = {
     "torch/__init__.py": """

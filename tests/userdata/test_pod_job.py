@@ -1,5 +1,8 @@
 """A job of `trn run` in the pods of a JobSet: the rendered environment, and our program in two processes."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,6 +15,7 @@ from tests.userdata.aws_stand_in import AwsStandIn
 from tests.userdata.node_files import BUCKET, JOB, TIMEOUT_SECONDS
 from tests.userdata.plans import plan_for
 from tests.userdata.pods import Pods
+from tests.userdata.verified_node import PACKAGES
 from trainium_userdata.node.trn_job.scheduled_attempts import ScheduledAttempts
 from trainium_userdata.node.trn_node import files
 from trainium_userdata.node.trn_node.objects import Objects
@@ -32,6 +36,16 @@ if not before:
     (new / "state").write_text("one")
     new.rename(folder / "step-1")
     sys.exit(9)
+"""
+
+
+TERMINATED_IN_A_DESTRUCTOR = """import os, signal
+from {module} import {handler}
+class Response:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+signal.signal(signal.SIGTERM, {handler})
+Response()
 """
 
 
@@ -122,6 +136,16 @@ def test_pods_of_a_suspended_start_are_not_counted(pods: Pods) -> None:
     pods.start(0)
     assert pods.wait() == [0, 0], pods.output(0, 1)
     assert [node["address"] for node in pods.content("attempts/1/start.json")["nodes"]] == ["127.0.1.2", "127.0.1.3"]
+
+
+@pytest.mark.parametrize(
+    ("module", "handler", "code"), [("trn_pod.__main__", "end_early", RESTART_CODE), ("trn_eks.__main__", "end", 143)]
+)
+def test_termination_in_a_destructor_ends_a_pod(module: str, handler: str, code: int) -> None:
+    """Python ignores exceptions in a destructor, which an HTTP response has."""
+    program = TERMINATED_IN_A_DESTRUCTOR.format(module=module, handler=handler)
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": PACKAGES}, check=False)
+    assert done.returncode == code
 
 
 @pytest.mark.parametrize("service", ["S3", "Pod Identity"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import json
 import socket
@@ -33,6 +34,10 @@ problems."""
 
 POLL_SECONDS, IDLE_POLL_SECONDS = 5, 30
 """Seconds between reads of the membership: while the node waits for one or tests it, and otherwise."""
+
+TERMINATE_SECONDS = 30.0
+"""How long the end of the test takes at most. After that it has missed SIGTERM: Python ignores an exception of a signal
+handler in a destructor."""
 
 SSH_PORT = 22
 THREADS = 32
@@ -92,9 +97,10 @@ class InternodeProcess:
         return None
 
     def _start(self, task: Task) -> None:
-        if self.process:
+        while self.process and self.process.poll() is None:
             self.process.terminate()
-            self.process.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(TERMINATE_SECONDS)
         files.write(TASK, json.dumps(task._asdict()))
         self.process = subprocess.Popen([sys.executable, "-m", "trn_node", "internode"])
         self._task = task
