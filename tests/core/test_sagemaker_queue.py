@@ -137,21 +137,45 @@ def service_job(status: str, **more: Any) -> dict[str, Any]:
     return {"status": status, "jobQueue": queue, "serviceRequestPayload": json.dumps(request), **times, **more}
 
 
+def ended(service: dict[str, Any], training: dict[str, Any]) -> tuple[str, str]:
+    """Result and reason of a job."""
+    outcome = job_state(job_entry(service, training)).outcome
+    assert outcome is not None
+    return outcome.result, outcome.reason
+
+
 def test_job_without_capacity_returns_to_its_queue_and_has_not_failed() -> None:
     failed = described("Failed", status="Failed", FailureReason="CapacityError: none")
     for status in ("RUNNABLE", "SCHEDULED"):
         state = job_state(job_entry(service_job(status), failed))
         assert (state.status, state.is_over) == (status, False)
-    terminated = job_state(job_entry(service_job("FAILED", isTerminated=True), failed))
-    assert terminated.status == "stopped"
+
+
+def test_job_stopped_after_a_try_without_capacity_has_the_reason_of_the_stop() -> None:
+    failed = described("Failed", status="Failed", FailureReason="CapacityError: none")
+    stopped = service_job("FAILED", isTerminated=True, statusReason="trn stop")
+    assert ended(stopped, failed) == ("stopped", "trn stop")
+    own_error = described("Failed", status="Failed", FailureReason="AlgorithmError: exit code 1")
+    assert ended(stopped, own_error) == ("failed", "AlgorithmError: exit code 1")
+
+
+@pytest.mark.parametrize(("seconds", "result"), [(7199, "stopped"), (7200, "time-limit")])
+def test_time_limit_of_batch_is_the_result_of_a_job_that_reached_it(seconds: int, result: str) -> None:
+    times = {"startedAt": 1000, "stoppedAt": 1000 + seconds * 1000}
+    over = service_job("FAILED", statusReason="why", timeoutConfig={"attemptDurationSeconds": 7200}, **times)
+    assert ended(over, described("Training", "Stopped", status="Stopped")) == (result, "why")
+
+
+def test_terminated_job_is_stopping_until_batch_has_ended_it() -> None:
+    terminated = service_job("RUNNING", isTerminated=True, statusReason="trn stop")
+    for training in (described("Training"), described("Stopped", status="Stopped")):
+        state = job_state(job_entry(terminated, training))
+        assert (state.status, state.is_over) == ("stopping", False)
 
 
 def test_training_job_determines_the_state_of_a_running_job() -> None:
     assert job_state(job_entry(service_job("RUNNING"), described("Training"))).status == "Training"
-    over = job_entry(service_job("FAILED", statusReason="why"), described("Failed", status="Failed"))
-    outcome = job_state(over).outcome
-    assert outcome is not None
-    assert (outcome.result, outcome.reason) == ("failed", "why")
+    assert ended(service_job("FAILED", statusReason="why"), described("Failed", status="Failed")) == ("failed", "why")
     for training in (described("Completed", status="Completed"), None):
         completed = job_state(job_entry(service_job("SUCCEEDED", statusReason="Job succeeded"), training)).outcome
         assert completed is not None

@@ -25,6 +25,9 @@ PHASES = {
 RESULTS = {"Completed": SUCCEEDED, "Failed": FAILED, "Stopped": STOPPED}
 TIME_LIMIT_STAGES = ("MaxRuntimeExceeded", "MaxWaitTimeExceeded")
 
+_NO_CAPACITY = "CapacityError"
+"""Begins the FailureReason of a training job without capacity (AWS Batch User Guide, Jobs stuck in RUNNABLE due to
+capacity)."""
 
 WAITING = ("SUBMITTED", "PENDING", "RUNNABLE")
 ENDED = ("SUCCEEDED", "FAILED")
@@ -45,14 +48,26 @@ def job_entry(service: Mapping[str, Any], training: Mapping[str, Any] | None) ->
     request: dict[str, Any] = json.loads(service["serviceRequestPayload"])
     entry = {**request, **training, **submitted}
     if status in ENDED:
-        if terminated and entry["TrainingJobStatus"] == "Failed":
-            entry["TrainingJobStatus"] = "Stopped"  # While it waited for capacity.
+        if terminated and entry.get("FailureReason", "").startswith(_NO_CAPACITY):
+            # It was stopped in its queue, to which it had returned.
+            entry |= {"TrainingJobStatus": "Stopped", "FailureReason": service.get("statusReason", "")}
+        elif entry["TrainingJobStatus"] == "Stopped" and _reached_time_limit(service):
+            entry["SecondaryStatus"] = TIME_LIMIT_STAGES[0]  # SageMaker only sees that AWS Batch stopped it.
         if entry["TrainingJobStatus"] != "Completed":
             entry.setdefault("FailureReason", service.get("statusReason", ""))
+    elif terminated:
+        entry["TrainingJobStatus"] = "Stopping"  # SageMaker is told within seconds.
     elif entry["TrainingJobStatus"] in RESULTS:
         # AWS Batch has not decided yet: without capacity, the job returns to its queue.
         entry |= {"TrainingJobStatus": "InProgress", "SecondaryStatus": status}
     return entry
+
+
+def _reached_time_limit(service: Mapping[str, Any]) -> bool:
+    """Whether the last attempt lasted as long as AWS Batch allows."""
+    limit = service.get("timeoutConfig", {}).get("attemptDurationSeconds")
+    started, stopped = service.get("startedAt"), service.get("stoppedAt")
+    return None not in (limit, started, stopped) and stopped - started >= limit * 1000
 
 
 def _entry_without_attempt(service: Mapping[str, Any]) -> dict[str, Any]:
