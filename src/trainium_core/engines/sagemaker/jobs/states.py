@@ -56,7 +56,7 @@ def job_entry(service: Mapping[str, Any], training: Mapping[str, Any] | None) ->
         if entry["TrainingJobStatus"] != "Completed":
             entry.setdefault("FailureReason", service.get("statusReason", ""))
     elif terminated:
-        entry["TrainingJobStatus"] = "Stopping"  # SageMaker is told within seconds.
+        entry["TrainingJobStatus"] = "Stopping"  # AWS Batch notifies SageMaker within seconds.
     elif entry["TrainingJobStatus"] in RESULTS:
         # AWS Batch has not decided yet: without capacity, the job returns to its queue.
         entry |= {"TrainingJobStatus": "InProgress", "SecondaryStatus": status}
