@@ -46,7 +46,7 @@ def job_entry(service: Mapping[str, Any], training: Mapping[str, Any] | None) ->
     if training is None or status in WAITING:
         return _entry_without_attempt(service) | submitted
     request: dict[str, Any] = json.loads(service["serviceRequestPayload"])
-    entry = {**request, **training, **submitted}
+    entry: dict[str, Any] = {**request, **training, **submitted}
     if status in ENDED:
         if terminated and entry.get("FailureReason", "").startswith(_NO_CAPACITY):
             # It was stopped in its queue, to which it had returned.
@@ -65,9 +65,12 @@ def job_entry(service: Mapping[str, Any], training: Mapping[str, Any] | None) ->
 
 def _reached_time_limit(service: Mapping[str, Any]) -> bool:
     """Whether the last attempt lasted as long as AWS Batch allows."""
-    limit = service.get("timeoutConfig", {}).get("attemptDurationSeconds")
-    started, stopped = service.get("startedAt"), service.get("stoppedAt")
-    return None not in (limit, started, stopped) and stopped - started >= limit * 1000
+    limit: int | None = service.get("timeoutConfig", {}).get("attemptDurationSeconds")
+    started: int | None = service.get("startedAt")
+    stopped: int | None = service.get("stoppedAt")
+    if limit is None or started is None or stopped is None:
+        return False
+    return stopped - started >= limit * 1000
 
 
 def _entry_without_attempt(service: Mapping[str, Any]) -> dict[str, Any]:
