@@ -12,13 +12,14 @@ from moto import mock_aws
 
 from tests.core.aws_stubs import client, create_bucket, put_record, stack_record
 from tests.core.fake_kubectl import Recorder
-from tests.core.job_bucket import BUCKET, NodesOfAJob
+from tests.core.job_bucket import BUCKET, JOB, NodesOfAJob
 from tests.core.plans import from_settings, the_problem
 from trainium_core.engines.eks.aws_jobs import KubernetesJobs, PreparedEksJob
 from trainium_core.engines.eks.kubectl import Kubectl, cluster_context
 from trainium_core.engines.eks.set_states import set_states
 from trainium_core.jobs.engine import NoStackError, NotStartedError, StartUnknownError, check_keys
 from trainium_core.jobs.problems import JobError
+from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import pack_source
 from trainium_runtime.aws_service import Clients
@@ -326,3 +327,9 @@ def test_plan_without_a_cluster_is_refused() -> None:
 def test_type_with_gpus_is_refused() -> None:
     problem = the_problem(stacks="eks", eks_cluster="prod", instance_type="p5.48xlarge", region="us-east-1")
     assert problem.key == "instance_type"
+
+
+def test_list_price_of_nodes_that_a_node_group_buys_is_not_what_is_paid(jobs: KubernetesJobs) -> None:
+    basis = jobs.price_basis(JobState(job=JOB, attempts=(), outcome=None))
+    assert basis.purchase is None
+    assert "the node group of the EKS cluster determines how nodes are bought" in basis.not_paid

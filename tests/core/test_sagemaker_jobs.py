@@ -10,6 +10,7 @@ import pytest
 from tests.core.aws_stubs import client, put_record, stack_record
 from tests.core.jobs import ROLE
 from tests.core.training_jobs import NAME, NOON, STACK, deploy, described, prepared, printed, request_of, write
+from trainium_core.costs.estimate import Total
 from trainium_core.engines.sagemaker.aws_jobs import SageMakerJobs
 from trainium_core.engines.sagemaker.jobs.request import channel_digest
 from trainium_core.engines.sagemaker.jobs.states import (
@@ -197,3 +198,24 @@ def test_missing_or_unsuitable_stack_is_refused(jobs: SageMakerJobs, package: So
     put_record(stack_record(STACK))
     with pytest.raises(JobError, match="a stack of trn-pilot for --on sagemaker"):
         prepared(jobs, package)
+
+
+@pytest.mark.parametrize(
+    ("described_as", "purchase", "why"),
+    [
+        ({}, "on-demand", ""),
+        ({"EnableManagedSpotTraining": True}, "spot", ""),
+        ({"ResourceConfig": {"TrainingPlanArn": "arn"}}, "training plan", "the training plan is prepaid"),
+    ],
+)
+def test_price_basis_is_how_the_training_job_was_bought(
+    jobs: SageMakerJobs, monkeypatch: pytest.MonkeyPatch, described_as: dict[str, Any], purchase: str, why: str
+) -> None:
+    def answer(_job_id: str) -> dict[str, Any]:
+        return described("Training", **described_as)
+
+    monkeypatch.setattr(jobs.store, "described", answer)
+    basis = jobs.price_basis(ended())
+    assert (basis.purchase, basis.not_paid) == (purchase, why)
+    if why:
+        assert jobs.hourly(ended()) == Total(usd=Decimal(0), unknown=1)

@@ -40,7 +40,7 @@ from trainium_core.evidence.record import (
     record_text,
 )
 from trainium_core.evidence.software import job_software
-from trainium_core.jobs.engine import check_keys
+from trainium_core.jobs.engine import PriceBasis, check_keys
 from trainium_core.jobs.request import JobRequest
 from trainium_core.plurals import count
 from trainium_core.prices.price import ON_DEMAND, PricedItem
@@ -48,6 +48,7 @@ from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError
 from trainium_wire.node_record import StoredRecord
 
+_NO_PRICE = "trn estimate has no price for all that is billed by the hour"
 _NO_PRICE_OF_LAB = "stand-ins have no price"
 
 
@@ -176,7 +177,8 @@ def _record(side: Side, spec: BenchFile, journal: Journal) -> Record:
     """The record of the side, with the jobs that failed or were restarted, and were repeated, as excluded runs."""
     state, plan, hardware_kind = side.states[-1], side.plan, side.hardware_kind
     made = datetime.now(UTC)
-    prices = _prices(side, hardware_kind, made)
+    basis = side.engine.price_basis(state)
+    prices = _prices(side, hardware_kind, basis, made)
     accelerators = 0 if hardware_kind == LAB else plan.type.devices * state.job.nodes
     used = accelerators if state.job.has_ranks else side.config.used
     hardware = Hardware(
@@ -185,7 +187,7 @@ def _record(side: Side, spec: BenchFile, journal: Journal) -> Record:
         accelerators=accelerators,
         used=used if side.config.used is None else side.config.used,
         region=plan.region,
-        purchase=None if hardware_kind == LAB else plan.capacity,
+        purchase=None if hardware_kind == LAB else basis.purchase,
         usd_hour=prices.paid,
         price_source=prices.source if prices.paid is not None else None,
         price_date=prices.date if prices.paid is not None else None,
@@ -213,8 +215,8 @@ def _repeated(side: Side, journal: Journal) -> Iterator[MeasuredRun]:
             yield MeasuredRun(run=RecordedRun(job=job.job, excluded=f"{job.run}: {job.reason}"))
 
 
-def _prices(side: Side, hardware_kind: str, now: datetime) -> SidePrices:
-    """US dollars per hour for all nodes: as paid, and the on-demand list price of the instances alone."""
+def _prices(side: Side, hardware_kind: str, basis: PriceBasis, now: datetime) -> SidePrices:
+    """US dollars per hour for all nodes: as paid, and EC2's on-demand list price of the instances alone."""
     if hardware_kind == LAB:
         return SidePrices(paid=None, list=None, source="", date="", why_unknown=_NO_PRICE_OF_LAB)
     plan, state = side.plan, side.states[-1]
@@ -223,11 +225,12 @@ def _prices(side: Side, hardware_kind: str, now: datetime) -> SidePrices:
     aws = AwsPrices(plan.region, clients=side.invocation.clients)
     listed = quotes([item], own=plan.prices, aws=aws).prices.get(item)
     return SidePrices(
-        paid=None if paid.unknown else float(paid.usd),
+        paid=None if paid.unknown or basis.not_paid else float(paid.usd),
         list=None if listed is None or listed.usd is None else float(listed.usd) * state.job.nodes,
-        source="trn estimate: the job's nodes and everything else billed by the hour; list: the instances alone",
+        source=f"trn estimate: {basis.includes}; list: the on-demand price in EC2 of the instances alone",
         date=f"{now:%Y-%m-%d}",
-        why_unknown="trn estimate has no price for the job's nodes",
+        why_unknown=f"{basis.not_paid or _NO_PRICE}; trn tco takes the one that you state in `hours`",
+        why_no_list="trn estimate has no on-demand price in EC2 of the instances",
     )
 
 

@@ -51,11 +51,13 @@ class MeasuredRun:
 
 @dataclass(frozen=True, kw_only=True)
 class SidePrices:
-    """The prices of a side in US dollars per hour. None: unknown, for the reason in why_unknown.
+    """The prices of a side in US dollars per hour. None: unknown.
 
     Attributes:
-        paid: The price of all nodes and of everything else that is billed by the hour.
+        paid: The price of all nodes, and of what `source` says.
         list: The on-demand list price of all instances alone.
+        why_unknown: Why the paid price is unknown.
+        why_no_list: Why the list price is unknown. Empty: as the paid price.
     """
 
     paid: float | None
@@ -63,6 +65,7 @@ class SidePrices:
     source: str
     date: str
     why_unknown: str = ""
+    why_no_list: str = ""
 
 
 def measured_run(
@@ -301,9 +304,10 @@ def _costs(rate: str, runs: Sequence[MeasuredRun], prices: SidePrices, why: str)
     counted_work = _COSTED.get(rate.rpartition(".")[2], "tokens").replace("_", " ")
     unit = f"USD per million {counted_work}"
     rates = [run.rates[rate] for run in runs if run.rates.get(rate)]
-    for name, usd in zip(_cost_names(rate), (prices.paid, prices.list), strict=True):
+    whys = (prices.why_unknown, prices.why_no_list or prices.why_unknown)
+    for name, usd, no_price in zip(_cost_names(rate), (prices.paid, prices.list), whys, strict=True):
         if usd is None:
-            yield name, unknown(unit, prices.why_unknown or "the price is unknown")
+            yield name, unknown(unit, no_price or "the price is unknown")
         elif len(rates) < len(runs) or not rates:
             yield name, unknown(unit, why)
         else:

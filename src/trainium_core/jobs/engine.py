@@ -1,6 +1,7 @@
 """The protocol that an engine implements for commands about jobs, such as `trn run`, `trn logs` and `trn stop`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -132,6 +133,21 @@ class JobFiles(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class PriceBasis:
+    """What the hourly cost of a job is.
+
+    Attributes:
+        purchase: The purchase option of the machines, such as on-demand; None if it is unknown.
+        includes: What the cost includes.
+        not_paid: Why it is not what is paid; empty if it is.
+    """
+
+    purchase: str | None
+    includes: str
+    not_paid: str = ""
+
+
 class JobEngine(FollowedJobs, Protocol):
     """The jobs of an engine. Reads raise UnavailableError, changes RequestRefusedError, and both NoStackError.
 
@@ -197,6 +213,10 @@ class JobEngine(FollowedJobs, Protocol):
 
     def hourly(self, state: JobState) -> Total:
         """The hourly cost of the machines that run the job."""
+        ...
+
+    def price_basis(self, state: JobState) -> PriceBasis:
+        """What the hourly cost of the job is."""
         ...
 
 

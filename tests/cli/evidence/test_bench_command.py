@@ -16,7 +16,10 @@ from tests.core.job_bucket import BUCKET, NODES, NOON, REGION
 from trainium_cli.evidence import bench_runs
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation
+from trainium_core.engines.ec2.aws_jobs import ClusterJobs
 from trainium_core.evidence.record import Record, read_record, record_text
+from trainium_core.jobs.engine import PriceBasis
+from trainium_core.jobs.progress import JobState
 from trainium_runtime.errors import RequestRefusedError
 from trainium_wire.job import Job
 from trainium_wire.node_record import CheckRecord, NodeRecord
@@ -113,6 +116,22 @@ def test_numbers_of_an_emulator_are_lab_numbers(monkeypatch: pytest.MonkeyPatch)
     written = record()
     assert (written.side, written.hardware.type, written.hardware.usd_hour) == ("lab", "lab:trn1.32xlarge", None)
     assert written.metrics["usd_per_million_tokens_paid"].why_null == "stand-ins have no price"
+
+
+@pytest.mark.usefixtures("jobs")
+def test_price_that_is_not_paid_meets_no_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    def prepaid(_self: object, _state: JobState) -> PriceBasis:
+        return PriceBasis(purchase="training plan", includes="nothing", not_paid="the training plan is prepaid")
+
+    monkeypatch.setattr(ClusterJobs, "price_basis", prepaid)
+    Path("bench.toml").write_text(f'{FILE}usd_per_million_tokens_paid = "<= 1000"\n')
+    assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.UNKNOWN
+    written = record()
+    hardware, metrics = written.hardware, written.metrics
+    assert (hardware.purchase, hardware.usd_hour, hardware.price_source) == ("training plan", None, None)
+    assert "the training plan is prepaid" in str(metrics["usd_per_million_tokens_paid"].why_null)
+    assert "prepaid" not in str(metrics["usd_per_million_tokens_list"].why_null)
+    assert [gate.state for gate in written.gates] == ["met", "not measured"]
 
 
 def test_command_after_a_failed_run_continues_with_the_missing_runs(cluster: Cluster, jobs: list[Job]) -> None:

@@ -9,7 +9,7 @@ from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import Total, estimate
 from trainium_core.jobs.aws_job_store import CurrentJob
 from trainium_core.jobs.aws_stored_jobs import TRAINING_JOBS_ONLY, PreparedStoredJob, StoredJobs
-from trainium_core.jobs.engine import NoStackError, NotStartedError
+from trainium_core.jobs.engine import NoStackError, NotStartedError, PriceBasis
 from trainium_core.jobs.job import new_job
 from trainium_core.jobs.node_script import node_script
 from trainium_core.jobs.progress import JobState
@@ -60,6 +60,9 @@ class ClusterJobs(StoredJobs):
 
     def hourly(self, state: JobState) -> Total:  # noqa: ARG002
         return self.running_hour()
+
+    def price_basis(self, state: JobState) -> PriceBasis:  # noqa: ARG002
+        return PriceBasis(purchase=self.plan.capacity, includes="all that the cluster is billed by the hour")
 
     def running_hour(self) -> Total:
         """The hourly cost of the cluster."""

@@ -24,7 +24,7 @@ from trainium_core.jobs.aws_engine_record import engine_record
 from trainium_core.jobs.aws_job_store import JobStore
 from trainium_core.jobs.aws_scheduled_jobs import NoAnswerError, PreparedScheduledJob, ScheduledJobs
 from trainium_core.jobs.aws_stored_jobs import TRAINING_JOBS_ONLY
-from trainium_core.jobs.engine import NotStartedError
+from trainium_core.jobs.engine import NotStartedError, PriceBasis
 from trainium_core.jobs.images import training_image
 from trainium_core.jobs.job import new_job
 from trainium_core.jobs.problems import JobError, JobProblem
@@ -39,6 +39,8 @@ from trainium_runtime.errors import UnavailableError
 from trainium_wire.kubernetes import CLUSTER_LABEL
 from trainium_wire.stack_record import StackRecord
 
+_INCLUDES = "the on-demand list price of the job's nodes"
+_NOT_PAID = "the node group of the EKS cluster determines how nodes are bought, and trn does not read it"
 _KINDS = "jobsets.jobset.x-k8s.io,pods"
 
 
@@ -106,6 +108,9 @@ class KubernetesJobs(ScheduledJobs[SetState]):
         if price is None or price.usd is None:
             return Total(usd=Decimal(0), unknown=1)
         return Total(usd=price.usd * state.job.nodes, unknown=0)
+
+    def price_basis(self, state: JobState) -> PriceBasis:  # noqa: ARG002
+        return PriceBasis(purchase=None, includes=_INCLUDES, not_paid=_NOT_PAID)
 
     def list_jobs(self) -> Mapping[str, SetState]:
         return set_states(self.kubectl.items(_KINDS, f"{CLUSTER_LABEL}={self.plan.cluster_name}"))

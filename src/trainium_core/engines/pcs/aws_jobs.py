@@ -22,6 +22,7 @@ from trainium_core.engines.pcs.slurm_queue import (
 from trainium_core.engines.pcs.slurm_settings import queues, with_node_image
 from trainium_core.jobs.aws_scheduled_jobs import NoAnswerError, PreparedScheduledJob, ScheduledJobs
 from trainium_core.jobs.aws_stored_jobs import TRAINING_JOBS_ONLY
+from trainium_core.jobs.engine import PriceBasis
 from trainium_core.jobs.job import new_job
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
@@ -78,6 +79,9 @@ class SlurmJobs(ScheduledJobs[SlurmJob]):
         prices = AwsPrices(self.plan.region, clients=self.clients)
         nodes = state.job.nodes
         return estimate(self.plan, aws=prices, items=lambda plan: job_items(plan, nodes)).running_hour
+
+    def price_basis(self, state: JobState) -> PriceBasis:  # noqa: ARG002
+        return PriceBasis(purchase=self.plan.capacity, includes="the job's nodes and their volumes, without AWS PCS")
 
     def current(self, state: JobState) -> JobState:
         return replace(super().current(state), has_own_nodes=True)

@@ -22,13 +22,13 @@ from trainium_core.engines.sagemaker.jobs.queue import JobQueue, chosen_queue, s
 from trainium_core.engines.sagemaker.jobs.request import channel_digest, channel_files
 from trainium_core.engines.sagemaker.jobs.states import job_state
 from trainium_core.jobs.aws_engine_record import engine_record
-from trainium_core.jobs.engine import NotStartedError
+from trainium_core.jobs.engine import NotStartedError, PriceBasis
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.naming import job_id_prefix
 from trainium_core.plan import Plan
-from trainium_core.prices.price import PricedItem
+from trainium_core.prices.price import ON_DEMAND, SPOT, PricedItem
 from trainium_core.prices.quotes import quotes
 from trainium_runtime.aws_service import Clients
 
@@ -126,11 +126,18 @@ class SageMakerJobs:
         described = self.store.described(state.job.id) or {}
         resources = described.get("ResourceConfig", {})
         if "TrainingPlanArn" in resources:
-            return Total(usd=Decimal(0), unknown=0)  # Already paid.
+            return Total(usd=Decimal(0), unknown=1)
         instance_type = resources.get("InstanceType", "").removeprefix(sagemaker_type(""))
         return self.price(
             instance_type, resources.get("InstanceCount", 0), spot=described.get("EnableManagedSpotTraining", False)
         )
+
+    def price_basis(self, state: JobState) -> PriceBasis:
+        described = self.store.described(state.job.id) or {}
+        if "TrainingPlanArn" in described.get("ResourceConfig", {}):
+            return PriceBasis(purchase="training plan", includes="nothing", not_paid="the training plan is prepaid")
+        purchase = (SPOT if described.get("EnableManagedSpotTraining") else ON_DEMAND) if described else None
+        return PriceBasis(purchase=purchase, includes="the SageMaker price of the job's instances")
 
     def price(self, instance_type: str, count: int, *, spot: bool) -> Total:
         """The hourly price of `count` instances."""
