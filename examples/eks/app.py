@@ -30,7 +30,12 @@ admin = app.node.try_get_context("admin")
 if admin:
     cluster.grant_cluster_admin("Admin", admin)
 system = cluster.add_nodegroup_capacity(
-    "System", instance_types=[ec2.InstanceType("m7i.large")], min_size=2, desired_size=2, max_size=3
+    "System",
+    instance_types=[ec2.InstanceType("m7i.large")],
+    ami_type=eks.NodegroupAmiType.AL2023_X86_64_STANDARD,  # EKS has no images of the default, AL2, from 1.33 on.
+    min_size=2,
+    desired_size=2,
+    max_size=3,
 )
 for name in ADD_ONS:
     eks.Addon(stack, name, cluster=cluster, addon_name=name).node.add_dependency(system)

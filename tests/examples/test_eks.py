@@ -16,5 +16,6 @@ def test_app_has_two_groups_of_trainium_nodes_without_nodes(tmp_path: Path) -> N
     groups = [one["Properties"] for one in template.resources("AWS::EKS::Nodegroup").values()]
     sizes = {one["Labels"]["trn/cluster"]: one["ScalingConfig"]["DesiredSize"] for one in groups if "Labels" in one}
     assert sizes == {"eks-trn1": 0, "eks-trn2": 0}
+    assert all(one["AmiType"].startswith("AL2023") for one in groups)  # EKS has no others for this version.
     readme = (example / "README.md").read_text()
     assert all(f"trn/cluster={name}" in readme for name in sizes)

@@ -11,10 +11,11 @@ from moto.ec2 import ec2_backends
 from moto.eks import urls
 from moto.moto_api._internal import mock_random
 
-from trainium_local.services.errors import Refused
+from trainium_local.services.errors import Refused, refusal
 
 _ADD_ON, _ASSOCIATION = "addon", "association"
 _KEYS = {_ADD_ON: "addonName", _ASSOCIATION: "associationId"}
+_LAST_WITH_AL2 = (1, 32)
 _PATHS = (
     "/addons$",
     "/addons/(?P<addonName>[^/]+)$",
@@ -47,6 +48,14 @@ def delete_cluster(original: Any, backend: Any, name: str) -> Any:
     if group is not None:
         ec2_backends[backend.account_id][backend.region_name].delete_security_group(group_id=group)
     return cluster
+
+
+def create_nodegroup(original: Any, backend: Any, **arguments: Any) -> Any:
+    cluster = backend.describe_cluster(name=arguments["cluster_name"])
+    ami_type, version = arguments.get("ami_type") or "", tuple(int(part) for part in cluster.version.split("."))
+    if ami_type.startswith("AL2_") and version > _LAST_WITH_AL2:
+        raise refusal("ami-type-ended", ami_type=ami_type)
+    return original(backend, **arguments)
 
 
 def update_nodegroup_version(response: Any) -> ActionResult:
