@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from aws_cdk import Duration, Stack, Stage
+from aws_cdk import Duration, Environment, Stack, Stage
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -97,6 +98,23 @@ def test_fleet_imported_by_its_name_has_metrics_and_events_of_failed_nodes() -> 
     assert template.properties("AWS::CloudWatch::Alarm")["Namespace"] == "TrainiumCdk/other"
     tags = template.properties("AWS::Events::Rule")["EventPattern"]["detail"]["tags"]
     assert tags["trn:cluster"] == ["other"]
+
+
+METRICS: dict[str, Callable[[INeuronFleet], cloudwatch.Metric]] = {
+    "of the group": lambda fleet: fleet.metric("GroupInServiceInstances"),
+    "of the log": lambda fleet: fleet.metric_failed_nodes(),
+    "of nodes": lambda fleet: fleet.metric_core_utilization(),
+    "of the controller": lambda fleet: fleet.metric_controller_errors(),
+}
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_alarm_in_another_region_is_refused(metric: str) -> None:
+    stack = new_stack()
+    fleet = imported_into(stack, auto_scaling_group_name="nodes", controller_function_name="controller")
+    other = Stack(stack.node.scope, "Other", env=Environment(region="us-east-1"))
+    with pytest.raises(RuntimeError, match=f"AlarmRegionMismatch.*'us-east-1'.*'{stack.region}'"):
+        METRICS[metric](fleet).create_alarm(other, "Bad", threshold=1, evaluation_periods=1)
 
 
 @pytest.mark.parametrize("grant", ["grant_run_jobs", "grant_operate"])

@@ -1,5 +1,6 @@
 """The common parts of fleets of this app and imported ones."""
 
+from collections.abc import Mapping
 from typing import Any, TypeVar, Unpack
 
 import jsii
@@ -143,9 +144,7 @@ class FleetBase(Resource):
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the average over five minutes.
         """
         dimensions = {"AutoScalingGroupName": self.auto_scaling_group_name}
-        return cloudwatch.Metric(
-            namespace="AWS/AutoScaling", metric_name=metric_name, dimensions_map=dimensions, **options
-        )
+        return self._attached("AWS/AutoScaling", metric_name, options, dimensions)
 
     def metric_failed_nodes(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """How many nodes reported a failure. Without a failure there is no data. A failure may be counted twice.
@@ -214,7 +213,7 @@ class FleetBase(Resource):
         """
         options.setdefault("statistic", "Sum")
         dimensions = {"FunctionName": self._given("controller_function_name", self._controller_name)}
-        return cloudwatch.Metric(namespace="AWS/Lambda", metric_name="Errors", dimensions_map=dimensions, **options)
+        return self._attached("AWS/Lambda", "Errors", options, dimensions)
 
     def on_node_failed(
         self, construct_id: str, target: RuleTarget | None = None, *, description: str | None = None
@@ -261,8 +260,14 @@ class FleetBase(Resource):
 
     def _metric(self, name: str, statistic: str, options: MetricOptions) -> cloudwatch.Metric:
         options.setdefault("statistic", statistic)
-        namespace = f"{METRICS_NAMESPACE}/{self.cluster_name}"
-        return cloudwatch.Metric(namespace=namespace, metric_name=name, **options)
+        return self._attached(f"{METRICS_NAMESPACE}/{self.cluster_name}", name, options)
+
+    def _attached(
+        self, namespace: str, name: str, options: MetricOptions, dimensions: Mapping[str, str] | None = None
+    ) -> cloudwatch.Metric:
+        """A metric in the account and region of this stack, so that an alarm in another region is refused."""
+        metric = cloudwatch.Metric(namespace=namespace, metric_name=name, dimensions_map=dimensions, **options)
+        return metric.attach_to(self)
 
     def _sleep_function(self) -> str | None:
         """Name of the function that sets the stack's parameter `Asleep`; None if the stack has no such parameter."""
