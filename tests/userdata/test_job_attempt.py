@@ -331,6 +331,29 @@ def test_device_that_counts_errors_is_named_in_the_end_of_a_failed_job(nodes: Jo
     assert nodes.record()["device_errors"] == [f"Neuron device 3: {words}"]
 
 
+@pytest.mark.parametrize("answer", ["cat {counts}", "sleep 1000"])
+def test_gpu_that_counts_errors_is_named_in_the_end_of_a_failed_job(nodes: JobNodes, answer: str) -> None:
+    (nodes.folder / "sys/module/nvidia").mkdir(parents=True)
+    (nodes.folder / "sys/module/nvidia/version").write_text("580.126.09")
+    counts, calls, bin_folder = nodes.folder / "counts.csv", nodes.folder / "calls", nodes.folder / "bin"
+    counts.write_text("0, 1, Disabled, Enabled, 1\n1, 1, Disabled, Enabled, 0\n")
+    bin_folder.mkdir()
+    (bin_folder / "nvidia-smi").write_text(f"#!/bin/sh\necho >>{calls}\n{answer.format(counts=counts)}\n")
+    (bin_folder / "nvidia-smi").chmod(0o755)
+    nodes.environment["PATH"] = f"{bin_folder}:{os.environ['PATH']}"
+    more = "0, 1, Disabled, Enabled, 3\n1, 1, Disabled, Enabled, 0\n"
+    nodes.start(f"open({str(counts)!r}, 'w').write({more!r})\nraise SystemExit(1)")
+    nodes.wait()
+    hangs = answer.startswith("sleep")
+    words = "GPU 0: new uncorrected memory errors"
+    assert nodes.end["reason"].endswith("exit code 1" if hangs else f"exit code 1; {words}")
+    assert nodes.record()["device_errors"] == ([] if hangs else [words])
+    assert len(calls.read_text()) == (1 if hangs else 2)
+    known = known_error(f"node i-0: {words}")
+    assert known
+    assert known.name == "uncorrectable memory error"
+
+
 def test_report_of_a_node_has_its_metrics_in_this_attempt(nodes: JobNodes, tmp_path: Path) -> None:
     measured = {"job": JOB, "attempt": 1, "minutes": 1, "buckets": [[90, 1]]}
     (tmp_path / "metrics.json").write_text(json.dumps(measured))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainium_core.explanations.known_errors import known_error
 from trainium_userdata.node.trn_node import files, hardware
 
 DOCUMENTED = (
@@ -46,6 +47,24 @@ def test_unknown_error_without_that_action_drains_the_node():
 
 def test_hang_in_collectives_does_not_affect_this_node():
     assert hardware.classify("HANG_ON_COLLECTIVES", " nd-id=0 action=TERMINATE_INSTANCE")[1] == ""
+
+
+NAMES = {"DMA_ERROR": "DMA abort", "failed": "GPU is lost", "draining": "GPU needs a reset"}
+
+
+@pytest.mark.parametrize("error", hardware.LOST)
+def test_explanation_of_an_error_of_a_device_is_that_of_its_cause(error: str):
+    known = known_error(f"node i-1: {hardware.classify(error, ' nd-id=0')[0]}")
+    assert known
+    assert known.name == NAMES.get(error, "uncorrectable memory error")
+
+
+@pytest.mark.parametrize("xid", hardware.XIDS)
+def test_explanation_of_an_error_of_a_gpu_says_whether_a_reset_repairs_it(kernel_log: Path, xid: str):
+    kernel_log.write_text(f"3,7,1,-;NVRM: Xid (PCI:0000:10:1c): {xid}, pid=1, name=python\n")
+    ((text, state),) = hardware.KernelLog(-1).errors().items()
+    known = [known_error(words) for words in (f"node i-1: {text}", kernel_log.read_text())]
+    assert [error and error.name for error in known] == [NAMES[state]] * 2
 
 
 def test_new_reader_skips_earlier_lines(kernel_log: Path):

@@ -9,8 +9,8 @@ from typing import Any
 
 from trainium_wire.job import SUCCEEDED, end_record
 from trainium_wire.logs import file_logger
-from trn_node import hardware
 
+from .device_errors import DeviceErrors
 from .launch import Launch
 from .store import Store
 
@@ -29,13 +29,14 @@ class End:
     def __init__(self, launch: Launch, store: Store) -> None:
         self._launch, self._store = launch, store
         self._key = launch.keys.end
-        self._error_counts = hardware.counters()
+        self._errors = DeviceErrors()
         self.over = threading.Event()
         self.content: dict[str, Any] = {}
 
     def device_errors(self) -> list[str]:
-        """The devices of this node that have counted uncorrectable errors in the attempt, each as a sentence."""
-        return [*hardware.increases(self._error_counts, hardware.counters())][: hardware.ERRORS_NAMED]
+        """The devices of this node that have counted uncorrectable errors in the attempt, once it ends, each as a
+        sentence."""
+        return self._errors.named()
 
     def poll(self) -> None:
         """Read the end, unless it is known. Raises OSError if S3 does not answer or refuses."""

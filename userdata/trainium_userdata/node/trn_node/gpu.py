@@ -40,9 +40,9 @@ def check_driver() -> Check:
     return Check("driver", "loaded", f"driver {loaded}" if loaded else "not loaded", bool(loaded), problem)
 
 
-def list_gpus() -> tuple[Gpus, str]:
-    """The GPUs with FIELDS, or why nvidia-smi does not list them."""
-    ran = _query("gpu", FIELDS)
+def list_gpus(seconds: float = SECONDS) -> tuple[Gpus, str]:
+    """The GPUs with FIELDS, or why nvidia-smi does not list them within a time."""
+    ran = _query("gpu", FIELDS, seconds)
     rows = [[field.strip() for field in line.split(",")] for line in ran.out.splitlines() if line.strip()]
     if ran.error:
         return [], ran.error
@@ -57,9 +57,9 @@ def users() -> list[str]:
     return sorted({f"{row[0].strip()} ({row[1].strip()})" for row in rows if len(row) == 2})
 
 
-def _query(what: str, fields: tuple[str, ...]) -> ProgramRun:
+def _query(what: str, fields: tuple[str, ...], seconds: float = SECONDS) -> ProgramRun:
     options = (f"--query-{what}={','.join(fields)}", "--format=csv,noheader,nounits")
-    return run("nvidia-smi", *options, seconds=SECONDS)
+    return run("nvidia-smi", *options, seconds=seconds)
 
 
 def check_gpus(plan: dict[str, Any], gpus: Gpus, error: str) -> list[Check]:
@@ -94,9 +94,13 @@ def _check_settings(gpus: Gpus) -> Check:
     return result._replace(warning="; ".join(doubts)) if doubts and not wrong else result
 
 
-def error_counts() -> dict[str, int]:
-    """Uncorrected memory errors since the driver was loaded, by GPU, without GPUs that do not count them."""
-    counts = {gpu["index"]: gpu[FIELDS[-1]] for gpu in list_gpus()[0]}
+def error_counts(seconds: float = SECONDS) -> dict[str, int]:
+    """Uncorrected memory errors since the driver was loaded, by GPU, without GPUs that do not count them.
+
+    Args:
+        seconds: Time limit of nvidia-smi, after which there are no counts.
+    """
+    counts = {gpu["index"]: gpu[FIELDS[-1]] for gpu in list_gpus(seconds)[0]}
     return {index: int(count) for index, count in counts.items() if count.isdigit()}
 
 
