@@ -80,9 +80,11 @@ def _list(invocation: Invocation, engines: JobEngines, *, most: int, mine: bool)
         "No job has been started: `trn run` starts one.",
     )
     if found and mine:
-        name = AwsIdentities(engines.plan.region, clients=invocation.clients).identity().name
-        found = [(engine, state) for engine, state in found if state.job.submitted_by == name]
-        nothing = f"{name} submitted none of the last jobs: `trn jobs` lists all."
+        own = AwsIdentities(engines.plan.region, clients=invocation.clients).identity()
+        found = [(engine, state) for engine, state in found if state.job.submitted_by == own.name]
+        nothing = f"{own.name} submitted none of the last jobs: `trn jobs` lists all."
+        if own.has_generated_session:
+            nothing += " The session of your role has no name: set role_session_name in your AWS profile."
     if invocation.as_json:
         print_json([{"engine": engine.key, **state_as_json(state)} for engine, state in found])
     elif found:

@@ -20,7 +20,10 @@ from trainium_runtime.errors import UnavailableError
         ("arn:aws:iam::123456789012:user/alice", "alice"),
         ("arn:aws:iam::123456789012:user/team/ml/alice", "alice"),
         ("arn:aws:sts::123456789012:assumed-role/Admin/alice@example.com", "Admin/alice@example.com"),
+        ("arn:aws:sts::123456789012:assumed-role/Admin/botocore-session-1795990500", "Admin"),
+        ("arn:aws:sts::123456789012:assumed-role/Admin/1795990500123456789", "Admin"),
         ("arn:aws:sts::123456789012:federated-user/alice", "alice"),
+        ("arn:aws:iam::123456789012:user/1234567890", "1234567890"),
         ("arn:aws:iam::123456789012:root", "root"),
     ],
 )
@@ -44,6 +47,24 @@ def test_mine_lists_the_jobs_of_the_credentials(cluster: Cluster, monkeypatch: p
     monkeypatch.setattr(Identity, "name", "bob")
     assert run("jobs", *TWO, "--mine").stdout == "bob submitted none of the last jobs: `trn jobs` lists all.\n"
     assert json.loads(run("jobs", *TWO, "--mine", "--json").stdout) == []
+
+
+def test_session_named_by_its_time_is_the_role(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def session(name: str) -> None:
+        arn = f"arn:aws:sts::123456789012:assumed-role/Admin/{name}"
+        monkeypatch.setattr(AwsIdentities, "identity", lambda _self: Identity(account="123456789012", arn=arn))
+
+    session("botocore-session-1795990500")
+    empty = "Admin submitted none of the last jobs: `trn jobs` lists all. The session of your role has no name: set "
+    replace(cluster.job_nodes, job=replace(JOB, submitted_by="Admin/alice")).submit()
+    assert run("jobs", *TWO, "--mine").stdout == f"{empty}role_session_name in your AWS profile.\n"
+    _, own = run_to_the_end(cluster, "succeeded")
+    session("botocore-session-1795990999")
+    mine = run("jobs", *TWO, "--mine").stdout
+    assert own.id in mine
+    assert JOB.id not in mine
 
 
 def test_mine_with_a_job_is_refused() -> None:

@@ -82,7 +82,7 @@ class SageMakerJobs:
             now=now,
         )
         queue = chosen_queue(self.store.service_jobs.queues(), self.plan, request, record)
-        share = share_identifier(identity.arn)
+        share = share_identifier(identity.name)
         submitted = service_job_request(self.plan, job, queue, priority=request.priority, share=share)
         return PreparedTrainingJob(self, job, package, queue, submitted)
 

@@ -94,9 +94,9 @@ def _problem(key: str, got: object, *, allowed: str, fix: str, near: str | None 
     return JobError([JobProblem(key=key, got=got, allowed=allowed, fix=fix, nearest=near)])
 
 
-def share_identifier(principal_arn: str) -> str:
-    """The fair share of a person, from the ARN of an IAM principal: AWS Batch accepts only letters and digits."""
-    name = re.sub("[^A-Za-z0-9]", "", principal_arn.rpartition("/")[2])
+def share_identifier(submitter: str) -> str:
+    """The fair share of a person, from `Identity.name`: AWS Batch accepts only letters and digits."""
+    name = re.sub("[^A-Za-z0-9]", "", submitter.rpartition("/")[2])
     return name[:_LONGEST_SHARE] or "trn"
 
 
