@@ -29,7 +29,7 @@ class MetricSample:
         job: The job that holds the node; empty without one.
         core_utilization: Mean utilization of all NeuronCores or GPUs in percent.
         memory_utilization: Used part of the device memory in percent.
-        execution_errors: Executions on NeuronCores that did not complete.
+        execution_errors: Executions on NeuronCores that failed, or completed with errors such as NaN.
         ecc_corrected: Corrected memory errors.
         ecc_uncorrected: Uncorrected memory errors.
         efa_sent_bytes, efa_received_bytes: Traffic of all EFA devices.

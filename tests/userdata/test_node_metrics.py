@@ -69,11 +69,19 @@ def test_device_memory_is_read_under_its_observed_name() -> None:
     assert neuron_reading(report, cores=4).memory_utilization == neuron_reading(DOCUMENTED, cores=4).memory_utilization
 
 
-def test_executions_that_do_not_complete_are_errors() -> None:
+def test_executions_that_fail_or_compute_nan_are_errors() -> None:
     report = copy.deepcopy(DOCUMENTED)
     stats = report["neuron_runtime_data"][0]["report"]["execution_stats"]
     stats["execution_summary"].update(timed_out=2, completed_with_num_err=1)
     assert neuron_reading(report, cores=4).execution_errors == 3
+
+
+def test_process_that_cannot_be_read_hides_no_errors_of_others() -> None:
+    report = copy.deepcopy(DOCUMENTED)
+    (process,) = report["neuron_runtime_data"]
+    process["report"]["execution_stats"]["execution_summary"].update(timed_out=2)
+    report["neuron_runtime_data"].append({**copy.deepcopy(process), "error": "timed out"})
+    assert neuron_reading(report, cores=4)[:3] == (None, None, 2)
 
 
 @pytest.mark.parametrize("group", ["neuroncore_counters", "memory_used", "execution_stats"])

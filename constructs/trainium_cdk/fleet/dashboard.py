@@ -61,7 +61,8 @@ class FleetDashboard(Construct):
             self._alarm(
                 "ExecutionErrors",
                 fleet.metric_execution_errors(period=_PERIOD),
-                "Executions on the devices did not complete: see the log of the job, and Errors in `trn nodes`.",
+                "Executions on the devices had errors, such as results with NaN: see the log of the job, and Errors in "
+                "`trn nodes`.",
                 breaching=1,
             ),
             self._alarm(
@@ -132,7 +133,7 @@ class FleetDashboard(Construct):
         mean = fleet.metric_memory_utilization(period=minute, label="all nodes")
         yield self._graph("Used device memory, percent", self._by_nodes(MEMORY_UTILIZATION, mean), percent=True)
         errors = [
-            fleet.metric_execution_errors(label="failed executions"),
+            fleet.metric_execution_errors(label="executions with errors"),
             fleet.metric_uncorrected_memory_errors(label="uncorrected memory errors"),
         ]
         yield self._graph("Errors in five minutes", errors)

@@ -171,7 +171,7 @@ class FleetBase(Resource):
         return self._node_metric(MEMORY_UTILIZATION, "Average", options)
 
     def metric_execution_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """How many executions on the devices did not complete.
+        """How many executions on the devices failed, or completed with errors such as NaN.
 
         Args:
             options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.

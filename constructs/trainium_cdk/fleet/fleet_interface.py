@@ -107,7 +107,7 @@ class INeuronFleet(IResource, iam.IGrantable, ec2.IConnectable, Protocol):
         ...
 
     def metric_execution_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """How many executions on the devices did not complete.
+        """How many executions on the devices failed, or completed with errors such as NaN.
 
         Args:
             options: Arguments of cloudwatch.Metric. Default: the sum over five minutes.

@@ -259,7 +259,10 @@ def utilization_lines(state: JobState) -> Iterator[str]:
         yield f"node {node} {percent(found.core_utilization)} {sparkline(found.over_time)}"
     if len(measured) > _NODES_SHOWN:
         yield f"{len(measured) - _NODES_SHOWN} more nodes"
-    for name, words in (("execution_errors", "failed executions"), ("ecc_uncorrected", "uncorrected memory errors")):
+    for name, words in (
+        ("execution_errors", "executions with errors"),
+        ("ecc_uncorrected", "uncorrected memory errors"),
+    ):
         if total := known_sum([getattr(found, name) for _, found in measured]):
             yield f"{total:g} {words}"
 

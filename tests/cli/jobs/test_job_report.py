@@ -180,7 +180,7 @@ def test_utilization_of_each_node_is_shown_over_time_and_recorded(cluster: Clust
     measured = {"minutes": 1, "buckets": [[0, 1], [50, 1], [0, 0], [100, 1]], "execution_errors": 3}
     nodes.node(0, "running", utilization=measured)
     shown = " ".join(run("jobs", *TWO, JOB.id).stdout.split())
-    assert "cores 50% on average; node 0 50% ▁▅ █; 3 failed executions" in shown
+    assert "cores 50% on average; node 0 50% ▁▅ █; 3 executions with errors" in shown
     lines = [json.loads(line) for line in run("jobs", *TWO, JOB.id, "--record").stdout.splitlines()]
     (found,) = [line for line in lines if line["event"] == "utilization"]
     assert (found["node"], found["over_time"], found["ecc_uncorrected"]) == (0, [0, 50, None, 100], None)

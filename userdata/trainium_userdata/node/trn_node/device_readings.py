@@ -91,6 +91,9 @@ def _lines(stream: int) -> Iterator[bytes]:
 def neuron_reading(report: Any, cores: int) -> Reading:
     """A report of neuron-monitor. A group with an error is unknown.
 
+    If a group of one process is unknown, so is its value for the node: the others could be the idle ones. The errors
+    are those of the other processes, so that none of these is missed.
+
     Args:
         report: The report, whose runtimes are the processes that use NeuronCores.
         cores: Number of logical NeuronCores of the node.
@@ -107,7 +110,7 @@ def neuron_reading(report: Any, cores: int) -> Reading:
     return Reading(
         core_utilization=_percent(_total(busy), 100 * cores),
         memory_utilization=_percent(_total(used), memory),
-        execution_errors=None if (total := _total(errors)) is None else int(total),
+        execution_errors=_known_sum(errors),
         corrected=_corrected(_object(report, "system_data", "neuron_hw_counters")),
     )
 
@@ -141,6 +144,7 @@ def _used_bytes(group: dict[str, Any]) -> float | None:
 
 
 def _errors(group: dict[str, Any]) -> float | None:
+    """The executions that did not end as `completed`. Those with `completed_with_num_err` computed NaN."""
     outcomes = _object(group, "execution_summary")
     return _total([_number(outcomes[name]) for name in outcomes if name != "completed"]) if outcomes else None
 
@@ -207,6 +211,12 @@ def _total(values: list[float | None]) -> float | None:
     """The sum; None if a value is unknown."""
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
+
+
+def _known_sum(values: list[float | None]) -> int | None:
+    """The sum of the known values; None if all are unknown."""
+    known = [value for value in values if value is not None]
+    return int(sum(known)) if known or not values else None
 
 
 def _product(first: Any, second: Any) -> float | None:

@@ -26,7 +26,10 @@ GAUGES = {
 """Name and meaning of each percentage of a sample, which is exported as a number from 0 to 1."""
 
 COUNTERS = {
-    "execution_errors": ("trn_execution_errors_total", "Executions on NeuronCores that did not complete"),
+    "execution_errors": (
+        "trn_execution_errors_total",
+        "Executions on NeuronCores with errors, such as NaN",
+    ),
     "ecc_corrected": ("trn_corrected_memory_errors_total", "Corrected memory errors of the devices"),
     "ecc_uncorrected": ("trn_uncorrected_memory_errors_total", "Uncorrected memory errors of the devices"),
     "efa_sent_bytes": ("trn_efa_sent_bytes_total", "Bytes that the EFA devices sent"),
