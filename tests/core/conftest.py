@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.core.fake_kubectl import Recorder
+from tests.core.fake_kubectl import Recorder, install
 
 if TYPE_CHECKING:
     from trainium_core.aws.account import AwsAccount
@@ -31,10 +31,7 @@ def made_up_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """The only kubectl in the PATH."""
-    folder = tmp_path / "kubectl"
-    monkeypatch.setenv("KUBECTL", str(folder))
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    return Recorder(folder)
+    return install(tmp_path / "kubectl", monkeypatch)
 
 
 @pytest.fixture(scope="module")

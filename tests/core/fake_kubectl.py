@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ACCOUNT = "123456789012"
 """The account of moto."""
 CONFIG = {
@@ -21,7 +23,7 @@ apply) objects=$(cat); echo "$objects" >>"$KUBECTL/applied"
   if [[ $objects == *"$(cat "$KUBECTL/refused")"* ]]; then cat "$KUBECTL/refusal" >&2; exit 1; fi ;;
 get) if [[ -e $KUBECTL/absent/$3 ]]; then echo 'Error from server (NotFound): no' >&2; exit 1; fi
   if [[ -e $KUBECTL/error ]]; then cat "$KUBECTL/error" >&2; exit 1; fi
-  cat "$KUBECTL/items" ;;
+  if [[ $2 == workloads* ]]; then cat "$KUBECTL/workloads"; else cat "$KUBECTL/items"; fi ;;
 esac
 """
 
@@ -58,3 +60,10 @@ class Recorder:
     def applied(self) -> list[Any]:
         lines = (self._folder / "applied").read_text().splitlines()
         return [item for line in lines for item in json.loads(line)["items"]]
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    """Make a stand-in the only kubectl in the PATH."""
+    monkeypatch.setenv("KUBECTL", str(folder))
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return Recorder(folder)

@@ -296,10 +296,11 @@ def test_pod_gets_all_devices_of_its_node_from_plugins(instance_type: str, limit
 def test_trn2_pod_claims_all_devices_of_its_node() -> None:
     a_plan = plan("trn2.48xlarge", "us-east-2")
     _, claim = job_objects(a_plan, job(a_plan), PODS)
+    assert claim["metadata"]["name"] == "trn-neuron-16-efa-16"
     requests = claim["spec"]["spec"]["devices"]["requests"]
     assert [(one["name"], one["exactly"]) for one in requests] == [
-        ("neuron", {"deviceClassName": "neuron.aws.com", "allocationMode": "All"}),
-        ("efa", {"deviceClassName": "efa.networking.k8s.aws", "allocationMode": "All"}),
+        ("neuron", {"deviceClassName": "neuron.aws.com", "allocationMode": "ExactCount", "count": 16}),
+        ("efa", {"deviceClassName": "efa.networking.k8s.aws", "allocationMode": "ExactCount", "count": 16}),
     ]
 
 

@@ -1,5 +1,6 @@
 """Jobs on EKS, with S3 and CloudFormation in moto, and a stand-in for kubectl that records its calls."""
 
+import json
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -27,7 +28,8 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
-PLAN = from_settings(nodes=2, stacks="eks", eks_cluster="prod", eks_namespace="training", eks_image="image:1")
+PLACE = {"eks_cluster": "prod", "eks_namespace": "training"}
+PLAN = from_settings(nodes=2, stacks="eks", eks_image="image:1", **PLACE)
 STACK = "EksJobsStack"
 
 
@@ -36,7 +38,7 @@ def jobs(kubectl: Recorder) -> Iterator[KubernetesJobs]:
     del kubectl
     with mock_aws():
         create_bucket(BUCKET)
-        put_record(stack_record(STACK, engine="eks", bucket=BUCKET))
+        put_record(stack_record(STACK, engine="eks", bucket=BUCKET, settings=PLACE))
         yield KubernetesJobs(PLAN, STACK, Clients())
 
 
@@ -250,7 +252,7 @@ def test_job_whose_job_set_was_deleted_while_it_was_followed_has_failed(
 def test_uploaded_job_is_open_until_it_is_stopped(jobs: KubernetesJobs, uploaded: PreparedEksJob) -> None:
     state = jobs.state(uploaded.job_id)
     assert state
-    assert (state.status, state.is_over) == ("not in Kubernetes", False)
+    assert (state.status, state.is_over, state.has_own_nodes) == ("not in Kubernetes", False, True)
     assert "apply its YAML" in state.detail
     jobs.stop(uploaded.job_id)
     state = jobs.state(uploaded.job_id)
@@ -295,6 +297,59 @@ def test_stopped_job_is_deleted_only_if_it_waits(
     jobs.stop(job.job_id)
     assert any(call.startswith("delete jobset trn-train") for call in kubectl.calls) != runs
     assert jobs.store.has_ended(job.job_id) != runs
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_job_set_of_an_ended_job_is_deleted_if_it_waits(
+    jobs: KubernetesJobs, kubectl: Recorder, prepare: Prepare, *, waits: bool
+) -> None:
+    job = prepare(queue="team")
+    job.submit()
+    jobs.store.close(job.job_id, "a node was lost")
+    kubectl.items(job_set(job, spec={"suspend": waits}), pod(job, 0, {"phase": "Running"}))
+    jobs.stop_restarts(job.job_id)
+    assert any(call.startswith("delete jobset trn-train") for call in kubectl.calls) == waits
+
+
+@pytest.mark.parametrize(
+    ("conditions", "detail"),
+    [
+        ([{"type": "QuotaReserved", "status": "False", "message": "insufficient quota"}], "insufficient quota"),
+        ([], "see `kubectl describe workload --namespace training --selector kueue.x-k8s.io/job-uid=u-1`"),
+        (None, "see `kubectl describe workload --namespace training --selector kueue.x-k8s.io/job-uid=u-1`"),
+    ],
+)
+def test_queued_job_has_the_reason_of_kueue(
+    jobs: KubernetesJobs, kubectl: Recorder, prepare: Prepare, conditions: list[dict[str, str]] | None, detail: str
+) -> None:
+    job = prepare(queue="team")
+    job.submit()
+    queued = job_set(job, spec={"suspend": True})
+    kubectl.items({**queued, "metadata": {**queued["metadata"], "uid": "u-1"}})
+    if conditions is not None:
+        workload = {"metadata": {"labels": {"kueue.x-k8s.io/job-uid": "u-1"}}, "status": {"conditions": conditions}}
+        kubectl.write("workloads", json.dumps({"items": [workload]}))
+    state = jobs.state(job.job_id)
+    assert state
+    assert (state.status, state.detail) == ("queued", f"in Kueue's queue team: {detail}")
+    assert kubectl.calls[-1].startswith("get workloads.kueue.x-k8s.io --selector kueue.x-k8s.io/job-uid in (u-1)")
+
+
+@pytest.mark.usefixtures("uploaded")
+def test_jobs_are_read_where_their_stack_runs_them(jobs: KubernetesJobs, kubectl: Recorder) -> None:
+    elsewhere = from_settings(nodes=2, stacks="eks", eks_cluster="dev")
+    KubernetesJobs(elsewhere, STACK, jobs.clients).newest(1)
+    assert "--context mine --namespace training" in kubectl.calls[-1]
+
+
+@pytest.mark.parametrize("key", ["eks_cluster", "eks_namespace", "eks_service_account"])
+def test_job_for_another_place_than_the_deployed_one_is_refused(
+    jobs: KubernetesJobs, prepare: Prepare, key: str
+) -> None:
+    deployed = PLACE.get(key, "trn-job")
+    jobs.plan = from_settings(**{"nodes": 2, "stacks": "eks", **PLACE, key: "other"})
+    with pytest.raises(JobError, match=rf"{key}: got 'other'\n    allowed: {deployed}, the value of {STACK}"):
+        prepare()
 
 
 def test_upload_stores_what_applied_yaml_uses(jobs: KubernetesJobs, kubectl: Recorder, prepare: Prepare) -> None:

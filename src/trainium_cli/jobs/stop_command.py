@@ -28,20 +28,23 @@ def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | N
     JOB is a job ID. Default: the last job; on Slurm and SageMaker, where it may be another person's, after
     confirmation. Its processes get SIGTERM, and are killed after 10 seconds (on SageMaker and Slurm after two minutes
     at most). Complete checkpoints and outputs are kept: `trn run --resume JOB SCRIPT` continues from the last
-    checkpoint. A job that has already ended does not change.
+    checkpoint. A job that has already ended does not change; on EKS, its JobSet is deleted if it waits to start again.
 
     Exit code 0: the job has ended, or, with --detach, is ending. 1: no job has this ID, no cluster is deployed, or
     the job was not stopped. 3: unknown. 130: Ctrl-C ended the wait.
     """
     engine, state = read_engines(invocation, on, stack).known(job)
     job_id = state.job.id
-    if not state.is_over:
-        if job is None and ENGINES[engine.key].has_parallel_jobs:
-            _confirm(job_id, engine.stack)
-        try:
+    if not state.is_over and job is None and ENGINES[engine.key].has_parallel_jobs:
+        _confirm(job_id, engine.stack)
+    try:
+        if state.is_over:
+            engine.stop_restarts(job_id)
+        else:
             engine.stop(job_id)
-        except RequestRefusedError as error:
-            raise CliError(f"{job_id} was not stopped: {error}", ExitCode.NOT_READY) from error
+    except RequestRefusedError as error:
+        raise CliError(f"{job_id} was not stopped: {error}", ExitCode.NOT_READY) from error
+    if not state.is_over:
         if detach:
             echo(f"Requested the end of {job_id}; `trn jobs {job_id}` shows when it has ended.", err=True)
             return ExitCode.OK

@@ -107,6 +107,9 @@ class ScheduledJobs(StoredJobs, Generic[JobOfScheduler]):
 
         Records the end of a job that the scheduler has ended, or no longer has.
         """
+        return replace(self._current(state), has_own_nodes=True)
+
+    def _current(self, state: JobState) -> JobState:
         if state.is_over or not _is_silent(state):
             return state
         job_id = state.job.id

@@ -57,6 +57,9 @@ class StoredJobs:
     def claims(self, job_id: str) -> bool:
         return "--" not in job_id
 
+    def stop_restarts(self, job_id: str) -> None:
+        """Nodes do not start an ended job."""
+
     def open_log(
         self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
     ) -> JobLog:

@@ -211,6 +211,10 @@ class JobEngine(FollowedJobs, Protocol):
         """
         ...
 
+    def stop_restarts(self, job_id: str) -> None:
+        """End what would start an ended job again. Raises as `stop`."""
+        ...
+
     def hourly(self, state: JobState) -> Total:
         """The hourly cost of the machines that run the job."""
         ...

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.cli.jobs.cluster_with_jobs import Cluster, cluster_with_jobs
 from tests.cli.running import GOOD, run
 from tests.core.aws_stubs import put_record, stack_record
+from tests.core.fake_kubectl import install
 from tests.core.job_bucket import BUCKET, JOB
 from trainium_cli.exit_codes import ExitCode
+from trainium_core.engines.eks.job_set import JOB_LABEL
 
 SETTINGS = ("trn:nodes=2", "trn:stacks=eks", "trn:eks_cluster=prod", "trn:eks_image=image:1")
 ON = (*GOOD, *(part for setting in SETTINGS for part in ("-c", setting)))
@@ -20,7 +23,7 @@ UPLOAD = ("run", *ON, "--dry-run", "--upload", "--resume", "second", "train.py")
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """The bucket of EksJobsStack, with an earlier job."""
     with cluster_with_jobs(monkeypatch) as made:
-        put_record(stack_record("EksJobsStack", engine="eks", bucket=BUCKET))
+        put_record(stack_record("EksJobsStack", engine="eks", bucket=BUCKET, settings={"eks_cluster": "prod"}))
         for job in (JOB, replace(JOB, id="second", resume_from=JOB.id)):
             made.jobs.add(job, b"", {})
         yield made
@@ -44,6 +47,18 @@ def test_upload_of_a_job_without_a_checkpoint_to_resume_is_refused(cluster: Clus
     assert "--resume: got 'second'" in shown.stderr
     assert "has no complete checkpoint" in shown.stderr
     assert {*cluster.jobs.job_ids()} == {JOB.id, "second"}
+
+
+def test_stop_of_an_ended_job_deletes_its_waiting_job_set(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubectl = install(tmp_path / "kubectl", monkeypatch)
+    kubectl.items({"kind": "JobSet", "metadata": {"name": "set", "labels": {JOB_LABEL: JOB.id}}})
+    cluster.job_nodes.submit()
+    cluster.job_nodes.end("node-lost")
+    stopped = run("stop", *ON, JOB.id)
+    assert (stopped.exit_code, stopped.stdout) == (ExitCode.OK, f"{JOB.id} has ended: node-lost.\n")
+    assert any(call.startswith("delete jobset set") for call in kubectl.calls)
 
 
 @pytest.mark.usefixtures("cluster")

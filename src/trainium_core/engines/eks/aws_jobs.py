@@ -1,15 +1,16 @@
 """The jobs of an EKS cluster: submitted with kubectl, with their records in S3."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from trainium_core.aws.identity import AwsIdentities
 from trainium_core.aws.prices import AwsPrices
 from trainium_core.costs.estimate import Total
+from trainium_core.engines.eks.aws_job_place import check_deployed, kubectl_at, record_place
 from trainium_core.engines.eks.job_program import program_config_map
 from trainium_core.engines.eks.job_set import (
     PodSettings,
@@ -18,7 +19,7 @@ from trainium_core.engines.eks.job_set import (
     priority_class,
 )
 from trainium_core.engines.eks.kubectl import Kubectl
-from trainium_core.engines.eks.set_states import SetState, set_states
+from trainium_core.engines.eks.set_states import OWNER_LABEL, SetState, queued_uids, set_states
 from trainium_core.engines.eks.yaml import yaml_documents
 from trainium_core.jobs.aws_engine_record import engine_record
 from trainium_core.jobs.aws_job_store import JobStore
@@ -34,14 +35,14 @@ from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 from trainium_core.prices.price import ON_DEMAND, PricedItem
 from trainium_core.prices.quotes import quotes
-from trainium_runtime.aws_service import Clients
+from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import UnavailableError
 from trainium_wire.kubernetes import CLUSTER_LABEL
 from trainium_wire.stack_record import StackRecord
 
 _INCLUDES = "the on-demand list price of the job's nodes"
 _NOT_PAID = "the node group of the EKS cluster determines how nodes are bought, and trn does not read it"
-_KINDS = "jobsets.jobset.x-k8s.io,pods"
+_KINDS, _WORKLOADS = "jobsets.jobset.x-k8s.io,pods", "workloads.kueue.x-k8s.io"
 
 
 class KubernetesJobs(ScheduledJobs[SetState]):
@@ -60,10 +61,11 @@ class KubernetesJobs(ScheduledJobs[SetState]):
     def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
         super().__init__(plan, stack, clients)
         self.store = JobStore(plan.region, lambda: self.record.bucket, clients=clients)
-        self.kubectl = Kubectl(plan.eks.cluster or "", plan.region, self._account, plan.eks.namespace)
 
-    def _account(self) -> str:
-        return AwsIdentities(self.plan.region, clients=self.clients).identity().account
+    @cached_property
+    def kubectl(self) -> Kubectl:
+        """kubectl for the place of the deployed stack. Raises as `record`."""
+        return kubectl_at(AwsService(self.plan.region, clients=self.clients), record_place(self.record))
 
     @cached_property
     def record(self) -> StackRecord:
@@ -82,6 +84,7 @@ class KubernetesJobs(ScheduledJobs[SetState]):
             raise JobError(
                 [JobProblem(key="priority", got=request.priority, allowed="no priority without a queue", fix=fix)]
             )
+        check_deployed(self.plan.eks, self.record)
         job = new_job(self.plan, request, script=package.script or None, now=now, source_sha256=package.digest)
         pods = PodSettings(
             image=self.plan.eks.image or training_image(self.plan.region),
@@ -113,10 +116,22 @@ class KubernetesJobs(ScheduledJobs[SetState]):
         return PriceBasis(purchase=None, includes=_INCLUDES, not_paid=_NOT_PAID)
 
     def list_jobs(self) -> Mapping[str, SetState]:
-        return set_states(self.kubectl.items(_KINDS, f"{CLUSTER_LABEL}={self.plan.cluster_name}"))
+        items = self.kubectl.items(_KINDS, f"{CLUSTER_LABEL}={self.plan.cluster_name}")
+        workloads: Sequence[Mapping[str, Any]] = ()
+        if queued := queued_uids(items):
+            # Without permission, the state names the command that shows the reason.
+            with suppress(UnavailableError):
+                workloads = self.kubectl.items(_WORKLOADS, f"{OWNER_LABEL} in ({','.join(queued)})")
+        return set_states(items, workloads)
 
     def cancel(self, job: SetState) -> None:
         self.kubectl.delete("jobset", job.name)
+
+    def stop_restarts(self, job_id: str) -> None:
+        """Delete a JobSet that waits, for example because Kueue suspended it when no retries were left."""
+        job = self._ask().get(job_id)
+        if job is not None and job.stage:
+            self.cancel(job)
 
     def may_be_submitted(self, state: JobState) -> bool:
         """Whether no pods have run. Others may apply the YAML of an uploaded job at any time."""

@@ -214,14 +214,21 @@ def _device_limits(plan: Plan) -> Mapping[str, int]:
 
 
 def _claim_name(plan: Plan) -> str:
-    return "-".join(["trn", *_devices(plan)])
+    """The name of the template, which differs between types: the API server refuses another content."""
+    return "-".join(["trn", *(f"{kind}-{count}" for kind, count in _devices(plan).items())])
 
 
 def _claim_template(plan: Plan) -> Mapping[str, Any]:
-    """The template of the claims of all jobs. All devices of a node: a pod with fewer would get any of them."""
+    """The template of the claims of all jobs, for all devices of a node.
+
+    By their number: Kueue does not admit pods whose claims have the allocation mode `All` (0.19, pkg/dra/claims.go).
+    """
     requests = [
-        {"name": kind, "exactly": {"deviceClassName": _DEVICE_CLASSES[kind], "allocationMode": "All"}}
-        for kind in _devices(plan)
+        {
+            "name": kind,
+            "exactly": {"deviceClassName": _DEVICE_CLASSES[kind], "allocationMode": "ExactCount", "count": count},
+        }
+        for kind, count in _devices(plan).items()
     ]
     return {
         "apiVersion": "resource.k8s.io/v1",

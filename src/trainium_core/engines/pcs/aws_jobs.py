@@ -1,7 +1,7 @@
 """The jobs of a Slurm cluster on AWS PCS: submitted on its login node, with their records in S3."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -82,9 +82,6 @@ class SlurmJobs(ScheduledJobs[SlurmJob]):
 
     def price_basis(self, state: JobState) -> PriceBasis:  # noqa: ARG002
         return PriceBasis(purchase=self.plan.capacity, includes="the job's nodes and their volumes, without AWS PCS")
-
-    def current(self, state: JobState) -> JobState:
-        return replace(super().current(state), has_own_nodes=True)
 
     def list_jobs(self) -> Mapping[str, SlurmJob]:
         return parse_jobs(self.login.run(list_command()))

@@ -122,6 +122,9 @@ class SageMakerJobs:
     def stop(self, job_id: str) -> None:
         self.store.stop(job_id)
 
+    def stop_restarts(self, job_id: str) -> None:
+        """AWS Batch does not start an ended job."""
+
     def hourly(self, state: JobState) -> Total:
         described = self.store.described(state.job.id) or {}
         resources = described.get("ResourceConfig", {})
