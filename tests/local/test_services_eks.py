@@ -27,5 +27,5 @@ def test_amazon_linux_2_ends_with_kubernetes_1_32(embedded_aws: EmbeddedAws) -> 
     eks, subnet = embedded_aws.client("eks"), make_network(embedded_aws, zone_id="usw2-az4").subnet
     create_group(eks, subnet, "1.32", "AL2_x86_64")
     create_group(eks, subnet, "1.33", "AL2023_x86_64_STANDARD")
-    with pytest.raises(ClientError, match="AL2_x86_64 is only supported for kubernetes versions 1.32 or earlier"):
+    with pytest.raises(ClientError, match=r"AL2_x86_64 is only supported for kubernetes versions 1.32 or earlier"):
         create_group(eks, subnet, "1.33", "AL2_x86_64")
