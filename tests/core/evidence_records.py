@@ -36,6 +36,7 @@ TRAINIUM_SIDE = Record(
     side="trainium",
     workload=WORKLOAD,
     hardware=Hardware(type="trn2.3xlarge", nodes=1, accelerators=1, used=1, purchase="on-demand"),
+    software=Software(stack="native"),
     runs=tuple(
         RecordedRun(
             job=f"lm-{seed}", seed=seed, phases={"compile_cold": 30.0, "data": None}, loss=((1.0, 2.5), (2.0, 2.25))

@@ -324,7 +324,7 @@ def test_results_of_other_tools_have_costs_and_ratios(spec: BenchFile) -> None:
     ],
 )
 def test_gate_compares_a_metric_with_its_limit(limit: str, value: float | None, state: str) -> None:
-    metric = None if value is None else Metric(value=value, unit="s", origin="measured")
+    metric = None if value is None else Metric(value=value, unit="s", low=value, high=value, origin="measured")
     assert judged_gate("x", limit, metric).state == state
 
 

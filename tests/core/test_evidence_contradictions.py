@@ -4,28 +4,29 @@ from dataclasses import replace
 
 import pytest
 
-from tests.core.evidence_records import with_metric, with_workload
-from tests.core.test_pilot_report import GOOD, GPU, evidence
+from tests.core.evidence_records import with_hardware, with_metric, with_workload
+from tests.core.test_pilot_report import GOOD, GPU, evidence, twelve_months
 from trainium_core.evidence.comparability import with_missing_ratios
 from trainium_core.evidence.decision import GO, NOT_YET, decide
 from trainium_core.evidence.fidelity import LOSS_CURVES
 from trainium_core.evidence.gates import judged_fidelity
-from trainium_core.evidence.metric import Metric
+from trainium_core.evidence.metric import Metric, unknown
 from trainium_core.evidence.record import Comparability, Record
 
-REFERENCE = GPU.runs[0].loss[:3]
+REFERENCE = GPU.runs[0].loss[1:4]
 RATIO = Metric(value=1.0, unit="ratio", low=0.9, high=1.1, level=0.95, origin="derived", method="x")
 
 
 def training(losses: tuple[tuple[float | None, ...], ...]) -> Record:
     """A Trainium record with these losses in each run, and a fidelity of 0.001 against those of the GPU."""
-    runs = tuple(replace(run, seed=seed, loss=losses) for seed, run in enumerate(GOOD.runs, start=1))
-    met = judged_fidelity(LOSS_CURVES, GPU.id, 0.001, 0.01, compared=9, expected=9)
+    runs = tuple(replace(run, loss=losses) for run in GOOD.runs)
+    met = judged_fidelity(LOSS_CURVES, GPU.id, 0.001, 0.01, compared=9, expected=9, counted=9)
     return replace(GOOD, runs=runs, fidelity=(met,))
 
 
 def reference() -> Record:
-    return replace(GPU, runs=tuple(replace(run, loss=REFERENCE) for run in GPU.runs))
+    """The GPU record with three counted steps, 2 to 4."""
+    return replace(GPU, runs=tuple(replace(run, loss=REFERENCE, steps=3, last_step=4) for run in GPU.runs))
 
 
 def scaled(factor: float) -> tuple[tuple[float | None, ...], ...]:
@@ -35,7 +36,7 @@ def scaled(factor: float) -> tuple[tuple[float | None, ...], ...]:
 @pytest.mark.parametrize(
     ("losses", "problem"),
     [
-        ((*scaled(1.001)[:2], (3.0, None)), "is 'met', but both results files give 'not met'"),
+        ((*scaled(1.001)[:2], (4.0, None)), "is 'met', but both results files give 'not met'"),
         (scaled(1.001)[:2], "is 'met', but both results files give 'not measured'"),
         (scaled(5), "is 'met', but both results files give 'not met'"),
         (scaled(1.002), "is 0.001, but both results files give 0.00"),
@@ -50,6 +51,15 @@ def test_fidelity_that_the_losses_contradict_prevents_go(
     assert problem in decision.reasons[0]
 
 
+@pytest.mark.parametrize("counts", [{"compared": 8, "expected": 8}, {"counted": 300}, {"counted": None}])
+def test_wrong_number_of_compared_losses_prevents_go(counts: dict[str, int | None]) -> None:
+    record = training(scaled(1.001))
+    record = replace(record, fidelity=(replace(record.fidelity[0], **counts),))
+    decision = decide(evidence(record, reference()))
+    assert decision.verdict == NOT_YET
+    assert "but both results files give 9 of 9 values at 9 counted steps" in decision.reasons[0]
+
+
 def test_reference_without_a_record_prevents_go() -> None:
     decision = decide(evidence(GOOD))
     assert decision.verdict == NOT_YET
@@ -59,7 +69,9 @@ def test_reference_without_a_record_prevents_go() -> None:
 @pytest.mark.parametrize(
     ("other", "ratio", "problem"),
     [
-        (with_metric(GPU, value=10.5), RATIO, ""),
+        (with_metric(GPU, value=10.2), RATIO, ""),
+        (GPU, replace(RATIO, value=1.08), "the ratio tokens_per_second to lm-p5 is 1.08, but the values are 10.0 and"),
+        (replace(GPU, metrics={}), RATIO, "to lm-p5 is 1.0, but the values are 10.0 and None"),
         (GPU, replace(RATIO, value=0.2, low=0.1, high=0.3), "the ratio tokens_per_second to lm-p5 is 0.2, but"),
         (with_workload(GPU, global_batch=8), RATIO, "it is not comparable: global_batch (64 against 8)"),
     ],
@@ -102,3 +114,65 @@ def test_ratio_of_records_that_were_measured_together_stays() -> None:
     compared = Comparability(against=GPU.id, equal=(), different=(), comparable=True, ratios={"x": RATIO})
     ours = replace(GOOD, comparable=(compared,))
     assert with_missing_ratios([ours, GPU]) == (ours, GPU)
+
+
+def test_ratio_of_paid_costs_needs_the_same_purchase_option() -> None:
+    name = "usd_per_million_tokens_paid"
+    cost = Metric(value=1.0, unit="USD", n=3, low=0.9, high=1.1, level=0.95, origin="derived", method="x")
+    compared = Comparability(against=GPU.id, equal=(), different=(), comparable=True, ratios={name: RATIO})
+    ours = replace(GOOD, metrics={**GOOD.metrics, name: cost}, comparable=(compared,))
+    theirs = replace(GPU, metrics={**GPU.metrics, name: cost})
+    assert decide(evidence(ours, theirs)).verdict == GO
+    decision = decide(evidence(ours, with_hardware(theirs, purchase="spot")))
+    assert decision.verdict == NOT_YET
+    assert "but the paid costs are not comparable: price basis (on-demand against spot)" in decision.reasons[0]
+
+
+def with_amount(record: Record, name: str, change: float) -> Record:
+    """The record with a changed amount and, if the amount has a range, a range that contains it."""
+    metric = record.metrics[name]
+    value = (metric.value or 0.0) + change
+    ends = {"low": min(metric.low, value), "high": max(metric.high or value, value)} if metric.low is not None else {}
+    return replace(record, metrics={**record.metrics, name: replace(metric, value=value, **ends)})
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "problems"),
+    [
+        ("saving", 0, ["the saving is"]),
+        ("total", 0, ["but its lines add up to", "the saving is"]),
+        ("total", 1, ["but its lines add up to", "the saving is"]),
+        ("line: Engineering", 0, ["but its lines add up to"]),
+    ],
+)
+def test_amount_that_other_amounts_contradict_prevents_go(name: str, at: int, problems: list[str]) -> None:
+    year = list(twelve_months())
+    year[at] = with_amount(year[at], name, 1000.0)
+    decision = decide(evidence(GOOD, GPU, *year))
+    assert decision.verdict == NOT_YET
+    assert len(decision.reasons) == len(problems)
+    assert all(any(problem in reason for reason in decision.reasons) for problem in problems)
+
+
+def test_saving_needs_a_comparable_other_side() -> None:
+    ours, theirs = twelve_months()
+    assert decide(evidence(GOOD, GPU, ours, theirs)).verdict == GO
+    decision = decide(evidence(GOOD, GPU, ours))
+    assert decision.reasons == (
+        "tco-lm-trn2 compares its costs with those of tco-lm-p5, whose results file is missing",
+    )
+    decision = decide(evidence(GOOD, GPU, ours, with_workload(theirs, seq=7)))
+    assert any("has a saving against tco-lm-p5, but it is not comparable: seq" in text for text in decision.reasons)
+
+
+def test_amounts_that_are_unknown_contradict_nothing_but_a_known_sum() -> None:
+    ours, theirs = twelve_months()
+    line = next(name for name in ours.metrics if name.startswith("line: "))
+    without = replace(ours, metrics={**ours.metrics, line: unknown("USD", "no price")})
+    reasons = decide(evidence(GOOD, GPU, without, theirs)).reasons
+    assert len(reasons) == 1
+    assert "but a line is unknown" in reasons[0]
+    none = unknown("USD", "no price")
+    without = replace(without, metrics={**without.metrics, "total": none, "saving": none})
+    reasons = decide(evidence(GOOD, GPU, without, theirs)).reasons
+    assert reasons == ("tco-lm-trn2 has a break-even without a saving",)

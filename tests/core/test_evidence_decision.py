@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.evidence_records import with_metric
+from tests.core.evidence_records import with_metric, with_workload
 from tests.core.job_bucket import JOB
 from tests.core.test_pilot_report import (
     GOOD,
@@ -16,6 +16,7 @@ from tests.core.test_pilot_report import (
     LAB_RECORD,
     LIMITS,
     NOW,
+    ONE_EVENT,
     evidence,
     fidelity,
     gate,
@@ -25,9 +26,9 @@ from trainium_cli.jobs.job_report import state_as_json
 from trainium_core.evidence.decision import GO, NO, NOT_YET, Decision, decide
 from trainium_core.evidence.fidelity import LOSS_CURVES
 from trainium_core.evidence.folder import Answer, read_evidence
-from trainium_core.evidence.gates import MET, NOT_MEASURED, NOT_MET, STATES, WITHIN_NOISE, judged_gate
+from trainium_core.evidence.gates import MET, MET_ONCE, NOT_MEASURED, NOT_MET, STATES, WITHIN_NOISE, judged_gate
 from trainium_core.evidence.metric import MEASURED, Metric
-from trainium_core.evidence.record import Record
+from trainium_core.evidence.record import Record, Software
 from trainium_core.jobs.progress import JobState
 from trainium_wire.job import Outcome
 
@@ -37,15 +38,26 @@ def decided(*records: Record) -> Decision:
     return decide(evidence(*records, GPU))
 
 
+def judged(record: Record, state: str) -> Record:
+    """The record with one gate, in the state."""
+    event = {"recovery_seconds": ONE_EVENT} if state == MET_ONCE else {}
+    return replace(record, metrics={**GOOD.metrics, **event}, gates=(gate(state),))
+
+
 @given(gates=st.lists(st.sampled_from(STATES)), checks=st.lists(st.sampled_from((MET, NOT_MET, NOT_MEASURED))))
 def test_decision_follows_the_states_of_trainium(gates: list[str], checks: list[str]) -> None:
-    metrics = {f"gate_{at}": GOOD_METRIC for at, state in enumerate(gates) if state != NOT_MEASURED}
+    names = [f"recovery_{at}" if state == MET_ONCE else f"gate_{at}" for at, state in enumerate(gates)]
+    metrics = {
+        name: ONE_EVENT if state == MET_ONCE else GOOD_METRIC
+        for name, state in zip(names, gates, strict=True)
+        if state != NOT_MEASURED
+    }
     record = replace(
         GOOD,
         metrics=metrics,
         gates=tuple(
-            judged_gate(f"gate_{at}", LIMITS.get(state, "<= 1"), metrics.get(f"gate_{at}"))
-            for at, state in enumerate(gates)
+            judged_gate(name, LIMITS.get(state, "<= 1"), metrics.get(name))
+            for name, state in zip(names, gates, strict=True)
         ),
         fidelity=tuple(fidelity(state, f"check {at}") for at, state in enumerate(checks)),
     )
@@ -53,7 +65,7 @@ def test_decision_follows_the_states_of_trainium(gates: list[str], checks: list[
     verdict = decided(record).verdict
     if NOT_MET in (*gates, *checks):
         assert verdict == NO
-    elif gates and checks and set(gates) | set(checks) == {MET}:
+    elif gates and checks and {*gates, *checks} <= {MET, MET_ONCE}:
         assert verdict == GO
     else:
         assert verdict == NOT_YET
@@ -64,14 +76,13 @@ def test_decision_follows_the_states_of_trainium(gates: list[str], checks: list[
     others=st.lists(st.tuples(st.sampled_from([GPU, LAB_RECORD]), st.sampled_from(STATES)), min_size=1, max_size=4),
 )
 def test_records_of_other_sides_never_change_the_decision(verdict: str, others: list[tuple[Record, str]]) -> None:
-    own = replace(GOOD, gates=(gate(verdict),))
+    own = judged(GOOD, verdict)
     added = [
         replace(
-            record,
+            judged(record, state),
             id=f"other-{at}",
             made="2026-12-01T00:00:00Z",
-            gates=(gate(state),),
-            fidelity=(fidelity(state if state != WITHIN_NOISE else NOT_MET),),
+            fidelity=(fidelity(state if state in (MET, NOT_MEASURED) else NOT_MET),),
         )
         for at, (record, state) in enumerate(others)
     ]
@@ -84,6 +95,21 @@ def test_gate_within_the_noise_is_not_yet_go_and_shows_its_interval() -> None:
     decision = decided(replace(GOOD, gates=(gate(WITHIN_NOISE),)))
     assert decision.verdict == NOT_YET
     assert decision.reasons == ("tokens per second: 10, 9 to 11 (95%), gate >= 9.5, met, within the noise (lm-trn2)",)
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "state"),
+    [
+        ("x", 3, "met, within the noise"),
+        ("x", 1, "met, within the noise"),
+        ("recovery_seconds", 1, "met, one event"),
+        ("recovery_seconds", None, "met, within the noise"),
+    ],
+)
+def test_only_one_event_is_met_without_an_interval(name: str, n: int | None, state: str) -> None:
+    metric = Metric(value=1.0, unit="s", n=n, origin="measured", why_null="none")
+    assert judged_gate(name, "<= 2", metric).state == state
+    assert judged_gate(name, "<= 0.5", metric).state == "not met"
 
 
 def test_reason_of_a_tolerance_has_the_number_of_compared_values() -> None:
@@ -122,7 +148,7 @@ def test_newest_record_decides_on_a_gate() -> None:
 
 def test_stack_without_support_prevents_go_unless_it_is_accepted_by_name() -> None:
     by_job = replace(GOOD, software=replace(GOOD.software, stack="xla"))
-    by_environment = replace(GOOD, software=replace(GOOD.software, environment="aws_neuronx_venv_pytorch_2_9"))
+    by_environment = replace(GOOD, software=Software(environment="aws_neuronx_venv_pytorch_2_9"))
     for record in (by_job, by_environment):
         decision = decided(record)
         assert decision.verdict == NOT_YET
@@ -134,6 +160,30 @@ def test_stack_without_support_prevents_go_unless_it_is_accepted_by_name() -> No
         assert decide(replace(evidence(record, GPU), answers=answers)).verdict == NOT_YET
     native = replace(GOOD, software=replace(GOOD.software, stack="native"))
     assert decided(native).verdict == GO
+
+
+def test_unknown_stack_prevents_go_unless_it_is_accepted_by_name() -> None:
+    for software, name in ((Software(), "unknown stack"), (Software(stack="mlx"), "mlx")):
+        record = replace(GOOD, software=software)
+        decision = decided(record)
+        assert decision.verdict == NOT_YET
+        assert decision.reasons[0].startswith("Whether AWS supports the software of lm-trn2 is unknown")
+        assert f"name {name} in the answer support" in decision.reasons[0]
+        accepted = Answer(answer=f"{name} is our own image", who="me", date="2026-11-28", document="")
+        assert decide(replace(evidence(record, GPU), answers={"support": accepted})).verdict == GO
+        unknown = replace(accepted, answer="unknown")
+        assert decide(replace(evidence(record, GPU), answers={"support": unknown})).verdict == NOT_YET
+
+
+def test_each_workload_on_trainium_needs_a_gate_and_a_tolerance() -> None:
+    serving = with_workload(replace(GOOD, id="serve-trn2", fidelity=()), name="serve")
+    decision = decided(replace(GOOD, gates=()), serving)
+    assert decision.verdict == NOT_YET
+    assert decision.reasons == (
+        "No results of lm on Trainium have a gate that was set before the first run",
+        "No results of serve on Trainium are compared with a reference",
+    )
+    assert decided(GOOD, replace(serving, fidelity=GOOD.fidelity)).verdict == GO
 
 
 def test_moved_limit_prevents_go() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.core.evidence_records import GPU_SIDE, TRAINIUM_SIDE
 from tests.core.test_evidence_bench import HARDWARE, bench_file, ended, record_of, run_of
 from trainium_core.evidence.bench import MeasuredRun, measured_run
 from trainium_core.evidence.bench_file import BenchFile, FidelityFile
@@ -13,7 +14,7 @@ from trainium_core.evidence.fidelity import loss_fidelity, with_fidelity
 from trainium_core.evidence.gates import Fidelity
 from trainium_core.evidence.imports import Imported
 from trainium_core.evidence.metric import Metric
-from trainium_core.evidence.record import Record, read_record, record_text
+from trainium_core.evidence.record import Record, RecordedRun, read_record, record_text
 from trainium_core.evidence.steps import training_steps
 from trainium_core.jobs.follow import LogLine
 
@@ -23,19 +24,77 @@ def spec(tmp_path: Path) -> BenchFile:
     return bench_file(tmp_path)
 
 
-def fidelity_of(
-    losses: dict[tuple[int, int], float | None], references: dict[tuple[int, int], float | None], limit: float = 0.02
-) -> Fidelity:
-    return loss_fidelity(losses, references, (1, 2), "gpu", limit)
+Losses = dict[tuple[int, int], float | None]
 
 
-REFERENCE: dict[tuple[int, int], float | None] = {(1, 1): 2.0, (1, 2): 1.0, (2, 1): 4.0, (2, 2): 2.0}
+def record_with(side: Record, losses: Losses, counted: range) -> Record:
+    """A record with the losses by seed and step, and with two runs that have these counted steps."""
+    runs = [
+        RecordedRun(
+            job=f"{side.id}-{seed}",
+            seed=seed,
+            steps=len(counted),
+            last_step=counted[-1],
+            loss=tuple((float(step), loss) for (of_seed, step), loss in losses.items() if of_seed == seed),
+        )
+        for seed in (1, 2)
+    ]
+    return replace(side, runs=tuple(runs), metrics={}, gates=())
 
 
-def test_losses_are_compared_at_every_step_of_the_reference() -> None:
+def fidelity_of(losses: Losses, references: Losses, limit: float = 0.02, *, counted: range = range(1, 3)) -> Fidelity:
+    ours, theirs = record_with(TRAINIUM_SIDE, losses, counted), record_with(GPU_SIDE, references, counted)
+    return loss_fidelity(ours, theirs, (1, 2), limit)
+
+
+REFERENCE: Losses = {(1, 1): 2.0, (1, 2): 1.0, (2, 1): 4.0, (2, 2): 2.0}
+
+
+def test_losses_are_compared_at_every_counted_step_of_the_reference() -> None:
     check = fidelity_of({**REFERENCE, (1, 2): 1.01, (1, 3): 9.0}, REFERENCE)
     assert (check.value, check.state, check.compared, check.expected) == (pytest.approx(0.01), "met", 4, 4)
     assert fidelity_of({**REFERENCE, (2, 2): 2.1}, REFERENCE).state == "not met"
+    assert fidelity_of({**REFERENCE, (2, 2): 1e308}, {**REFERENCE, (2, 2): 0.0}).state == "not met"
+
+
+def at_steps(*steps: int) -> Losses:
+    return {(seed, step): 2.0 for seed in (1, 2) for step in steps}
+
+
+def test_losses_at_regular_intervals_count_with_the_number_of_steps() -> None:
+    reference = at_steps(*range(10, 111, 10), 105)
+    check = fidelity_of({**at_steps(*range(1, 1001)), (1, 1): 1.0}, reference, counted=range(2, 102))
+    assert (check.state, check.compared, check.expected, check.counted) == ("met", 20, 20, 200)
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        ([1], "the reference has no losses at counted steps with seed 1"),
+        ([1, 50], "the reference has a loss at 1 of 100 counted steps with seed 1"),
+        ([*range(1, 12), 101], "the reference has a loss every 1 step, but none between steps 11 and 101 with seed 1"),
+        ([*range(10, 70, 10)], "has a loss every 10 steps, but none between steps 60 and 102 with seed 1"),
+        ([*range(70, 110, 10)], "has a loss every 10 steps, but none between steps 1 and 70 with seed 1"),
+    ],
+)
+def test_losses_at_some_of_the_counted_steps_measure_nothing(steps: list[int], why: str) -> None:
+    check = fidelity_of(at_steps(*steps), at_steps(*steps), counted=range(2, 102))
+    assert (check.value, check.state) == (None, "not measured")
+    assert why in str(check.why_null)
+
+
+def test_warmup_counts_in_the_value_and_later_steps_do_not() -> None:
+    reference = at_steps(1, 2, 3)
+    assert fidelity_of({**reference, (2, 1): 3.0}, reference, counted=range(2, 3)).state == "not met"
+    later = fidelity_of({**reference, (2, 3): 3.0}, reference, counted=range(2, 3))
+    assert (later.state, later.compared, later.counted) == ("met", 2, 2)
+
+
+def test_runs_with_the_same_seed_measure_nothing() -> None:
+    ours, theirs = (record_with(side, REFERENCE, range(1, 3)) for side in (TRAINIUM_SIDE, GPU_SIDE))
+    theirs = replace(theirs, runs=(*theirs.runs, replace(theirs.runs[0], job="again")))
+    check = loss_fidelity(ours, theirs, (1, 2), 0.01)
+    assert (check.state, check.why_null) == ("not measured", "runs of lm-p5 have the same seed, or none")
 
 
 @pytest.mark.parametrize("odd", [(1, 2), (2, 2), (2, 3)])
@@ -50,8 +109,7 @@ def test_one_loss_that_is_not_finite_misses_the_limit(odd: tuple[int, int]) -> N
     [
         ({(1, 2), (2, 1), (2, 2)}, {*REFERENCE}, "the side has no loss at step 1 with seed 1"),
         ({(1, 1), (1, 2)}, {*REFERENCE}, "the side has no loss at step 1 with seed 2"),
-        ({*REFERENCE}, {(1, 1), (1, 2)}, "the reference has no losses with seed 2"),
-        (set[tuple[int, int]](), set[tuple[int, int]](), "the reference has no losses with seed 1"),
+        ({*REFERENCE}, {(1, 1), (1, 2)}, "the reference has no losses at counted steps with seed 2"),
     ],
 )
 def test_fidelity_needs_every_seed_and_step_of_the_reference(
@@ -95,8 +153,9 @@ def test_run_that_diverges_to_nan_misses_its_limit(spec: BenchFile) -> None:
 def test_losses_equal_to_those_of_the_reference_are_a_warning(spec: BenchFile) -> None:
     runs = [run_of(spec, 1, seed) for seed in (1, 2, 3)]
     record = compared_with_gpu(spec, runs, runs)
-    assert (record.fidelity[0].state, record.fidelity[0].compared) == ("met", 12)
+    assert (record.fidelity[0].state, record.fidelity[0].compared) == ("met", 6)
     assert "was the reference compared with itself?" in record.warnings[0]
+    assert record.warnings[1] == "the losses of 3 steps after the last counted step of lm-gpu were not compared"
 
 
 def evaluated(spec: BenchFile, score: float) -> MeasuredRun:

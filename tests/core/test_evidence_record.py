@@ -62,14 +62,12 @@ def test_schema_refuses_what_the_reader_refuses(place: tuple[str | int, ...], va
     assert not SCHEMA.is_valid(raw)
 
 
+def measured(value: float, unit: str) -> Metric:
+    return Metric(value=value, unit=unit, n=3, low=value, high=value, origin="measured")
+
+
 @given(
-    st.builds(
-        Metric,
-        value=st.floats(allow_nan=False, allow_infinity=False),
-        unit=st.text(),
-        n=st.just(3),
-        origin=st.just("measured"),
-    )
+    st.builds(measured, st.floats(allow_nan=False, allow_infinity=False), st.text())
     | st.builds(unknown, st.text(), st.text(min_size=1), n=st.none() | st.integers(0))
 )
 def test_any_metric_survives_writing_and_reading(metric: Metric) -> None:
@@ -113,7 +111,11 @@ def changed(change: Callable[[dict[str, Any]], object]) -> str:
         ('{"schema": "trainium-pilot/2"}', "its schema is 'trainium-pilot/2', not 'trainium-pilot/1'"),
         ("[" * 100_000, "it is not JSON"),
         (TEXT.replace("10.0", "NaN"), "it has the number NaN"),
-        (TEXT.replace("10.0", "1e999"), "not finite"),
+        (TEXT.replace("10.0", "1e999"), "metrics.tokens_per_second.value is inf, which is not finite"),
+        (TEXT.replace("2.5", "1e999"), r"runs\[0\].loss\[0\]\[1\] is inf, which is not finite"),
+        (changed(lambda raw: raw["runs"][0].update(loss=[[1.0]])), r"runs\[0\].loss\[0\] is \[1.0\], not a step"),
+        (changed(lambda raw: raw["runs"][0].update(loss=[[1.5, 2]])), r"loss\[0\] is \[1.5, 2.0\], not a step"),
+        (changed(lambda raw: raw["runs"][0].update(steps=9, last_step=8)), "9 counted steps cannot end at step 8"),
         (TEXT.replace("10.0", f"1{'0' * 400}"), r"metrics.tokens_per_second.value is 10{59}\.\.\., which is too large"),
         (TEXT.replace("10.0", '"10"'), "metrics.tokens_per_second.value is '10', not a number"),
         (TEXT.replace("10.0", "true"), "metrics.tokens_per_second.value is True, not a number"),
@@ -141,6 +143,7 @@ def test_invalid_record_is_refused_with_reason(text: str, message: str) -> None:
         ({"origin": "imported"}, "imported number needs its source"),
         ({"origin": "derived", "method": None}, "derived number needs its formula"),
         ({"low": None}, "an interval needs"),
+        ({"low": None, "high": None, "level": None}, "n is 3, so the number needs an interval"),
         ({"low": 12.0}, "low 12.0 is more than high 11.0"),
         ({"value": float("inf")}, "not finite"),
         ({"value": 12.0}, "outside of its interval, 9.0 to 11.0"),

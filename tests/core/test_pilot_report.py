@@ -25,6 +25,7 @@ from trainium_core.evidence.decision import GO, decide
 from trainium_core.evidence.folder import Evidence, read_evidence
 from trainium_core.evidence.gates import (
     MET,
+    MET_ONCE,
     NOT_MEASURED,
     NOT_MET,
     WITHIN_NOISE,
@@ -44,8 +45,13 @@ LIMITS = {MET: ">= 5", WITHIN_NOISE: ">= 9.5", NOT_MET: ">= 50"}
 """Limits of the throughput of GOOD, by the state of their gate."""
 
 
+ONE_EVENT = Metric(value=1.0, unit="s", n=1, origin="measured", why_null="too few for an interval")
+
+
 def gate(state: str) -> Gate:
     """A gate in the state, for GOOD."""
+    if state == MET_ONCE:
+        return judged_gate("recovery_seconds", "<= 1", ONE_EVENT)
     if state == NOT_MEASURED:
         return judged_gate("no_metric", "<= 1", None)
     return judged_gate("tokens_per_second", LIMITS[state], GOOD_METRIC)
@@ -66,6 +72,7 @@ GOOD = replace(
     runs=tuple(
         RecordedRun(
             job=f"lm-{seed}",
+            seed=seed,
             phases={"compile_cold": 30.0, "step": 60.0},
             loss=((1.0, 4.0), (2.0, 3.0)),
             step_seconds=(0.5, 0.6),
@@ -193,7 +200,7 @@ PLAIN = Parsed(page(WHOLE))
 @settings(max_examples=40)
 @given(text=st.text(min_size=1), why=st.text(min_size=1))
 def test_no_text_of_a_record_becomes_markup(text: str, why: str) -> None:
-    odd = Metric(value=1.0, unit=text, n=3, origin="measured")
+    odd = Metric(value=1.0, unit=text, n=3, low=1.0, high=1.0, origin="measured")
     nasty = replace(
         with_workload(GOOD, name=text, model=text),
         id=text,
@@ -202,7 +209,7 @@ def test_no_text_of_a_record_becomes_markup(text: str, why: str) -> None:
         metrics={**GOOD.metrics, f"{text} ": odd, "other": unknown("s", why)},
         runs=(
             RecordedRun(job=text, phases={text: 1.0}, excluded=text),
-            *(RecordedRun(phases={text: 1.0}, loss=((1.0, 2.0), (2.0, None))) for _ in range(3)),
+            *(RecordedRun(seed=seed, phases={text: 1.0}, loss=((1.0, 2.0), (2.0, None))) for seed in range(3)),
         ),
         warnings=(text,),
     )

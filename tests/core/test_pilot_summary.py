@@ -104,6 +104,27 @@ def test_saving_of_the_lab_alone_is_named_as_the_reason() -> None:
     )
 
 
+def test_saving_of_the_other_side_says_what_to_do() -> None:
+    ours, theirs = twelve_months()
+    turned = (
+        replace(ours, side="gpu", hardware=GPU.hardware),
+        replace(theirs, side="trainium", hardware=GOOD.hardware),
+    )
+    assert key_result(evidence(GOOD, GPU, *turned), "Saving").details == (
+        "trn tco has computed the saving of another side: in its file, state the Trainium side first",
+    )
+
+
+def test_first_screen_is_about_one_workload_and_names_it() -> None:
+    newer = with_workload(replace(GOOD, id="serve-trn2", made="2026-11-25T12:00:00Z"), name="serve")
+    pilot = evidence(GOOD, GPU, newer, *twelve_months())
+    assert key_result(pilot, "Saving").details == ("workload serve", "trn tco has not computed the costs")
+    assert key_result(pilot, "Tokens per second").details[:2] == (
+        "workload serve",
+        "Trainium, 1 x trn2.3xlarge: 10 tokens/s, 9 to 11 (95%)",
+    )
+
+
 def test_ratio_to_imported_numbers_names_their_source_and_date() -> None:
     rate = Metric(value=20.0, unit="tokens/s", origin="quoted", source="run 4711", date="2026-10-20")
     imported = replace(GPU, id="lm-h100", runs=(), metrics={"tokens_per_second": rate})

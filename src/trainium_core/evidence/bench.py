@@ -167,6 +167,7 @@ def _run(
         seed=seed,
         phases=_phases(state, steps),
         steps=sum(step.steps for step in steps) if steps else None,
+        last_step=steps[-1].number if steps else None,
         tokens=round(sum(token or 0.0 for token in tokens)) if tokens and None not in tokens else None,
         fallback_ops=sum(observed.fallbacks.values()) if observed else None,
         recompiles=sum(recompiled) if recompiled else None,

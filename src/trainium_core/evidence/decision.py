@@ -9,7 +9,7 @@ from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.evidence.fidelity import can_recompute
 from trainium_core.evidence.figures import UNIT_COST, interval_text
 from trainium_core.evidence.folder import CONTRACT_FILE, Answer, Evidence
-from trainium_core.evidence.gates import MET, NOT_MEASURED, NOT_MET, WITHIN_NOISE
+from trainium_core.evidence.gates import MET, NOT_MEASURED, NOT_MET, WITHIN_NOISE, Fidelity
 from trainium_core.evidence.numbers import number, words
 from trainium_core.evidence.record import BENCH, GPU, LAB, TRAINIUM, Record
 from trainium_core.evidence.software import software_stack
@@ -17,6 +17,7 @@ from trainium_core.plurals import count
 
 GO, NO, NOT_YET = "go", "no", "not yet"
 
+_UNKNOWN_STACK = "unknown stack"
 _STATED = "trn bench does not make this comparison: its value is taken as stated, and not computed again"
 
 
@@ -82,11 +83,12 @@ class DecisionStep:
 def decide(evidence: Evidence) -> Decision:
     """The decision: NO if Trainium misses a gate or a tolerance, else NOT_YET if something is missing, else GO.
 
-    GO requires at least one gate and one tolerance. All must be measured, with unchanged limits, and no interval of a
-    gate may contain its limit. No job may have failed without being repeated. All records, assessments and answers must
-    be readable, no record may be dated in the future, and no files may contradict each other. AWS must support the
-    software stack, or an answer accepts it by name. If several Trainium records of a workload have the same gate or
-    tolerance, the newest record decides. Numbers of the lab and of other sides never decide.
+    GO requires at least one gate and one tolerance for each workload that was measured on Trainium. All must be
+    measured, with unchanged limits. Each gate needs an interval that does not contain its limit, except for an event
+    that is measured once. No job may have failed without being repeated. All records, assessments and answers must be
+    readable, no record may be dated in the future, and no files may contradict each other. The software stack must be
+    known and supported by AWS, or an answer accepts it by name. If several Trainium records of a workload have the same
+    gate or tolerance, the newest record decides. Numbers of the lab and of other sides never decide.
     """
     judgements = tuple(_judgements(evidence.records.values()))
     deciding = [judgement for judgement in judgements if not judgement.aside]
@@ -150,9 +152,16 @@ def _fidelity(record: Record) -> Iterator[Judgement]:
             state=check.state,
             record=record,
             is_fidelity=True,
-            detail=check.why_null or f"{count(check.compared, 'value')} compared",
+            detail=check.why_null or _compared(check),
             note="" if can_recompute(check.method) else _STATED,
         )
+
+
+def _compared(check: Fidelity) -> str:
+    """How many values were compared; of losses, at how many of the counted steps."""
+    if check.counted is None:
+        return f"{count(check.compared, 'value')} compared"
+    return f"compared at {check.compared:,} of {count(check.counted, 'counted step')}"
 
 
 def _sentence(judgement: Judgement) -> str:
@@ -163,14 +172,18 @@ def _sentence(judgement: Judgement) -> str:
 
 
 def _missing(evidence: Evidence, deciding: Sequence[Judgement]) -> Iterator[str]:
-    """What no record of Trainium has, with the next step."""
-    if not any(record.kind == BENCH and record.side == TRAINIUM for record in evidence.records.values()):
+    """What no record of a workload on Trainium has, with the next step."""
+    records = evidence.records.values()
+    workloads = {record.workload.name for record in records if record.kind == BENCH and record.side == TRAINIUM}
+    if not workloads:
         yield "Nothing was measured on Trainium: next, run trn bench on it, with gates and a reference"
-        return
-    if all(judgement.is_fidelity for judgement in deciding):
-        yield "No results of Trainium have a gate that was set before the first run"
-    if not any(judgement.is_fidelity for judgement in deciding):
-        yield "No results of Trainium are compared with a reference"
+    for workload in sorted(workloads):
+        found = {judgement.is_fidelity for judgement in deciding if judgement.record.workload.name == workload}
+        what = f"No results of {workload} on Trainium" if len(workloads) > 1 else "No results of Trainium"
+        if False not in found:
+            yield f"{what} have a gate that was set before the first run"
+        if True not in found:
+            yield f"{what} are compared with a reference"
 
 
 def _moved_limits(judgements: Iterable[Judgement]) -> Iterator[str]:
@@ -188,14 +201,19 @@ def _moved_limits(judgements: Iterable[Judgement]) -> Iterator[str]:
 
 
 def _unsupported(records: Iterable[Record], answers: Mapping[str, Answer]) -> Iterator[str]:
-    """Each stack of the records that AWS does not support and that the answer about support does not name."""
-    accepted = re.findall(r"\w+", answers["support"].answer) if "support" in answers else []
+    """Each stack of the records that is unknown or not supported, and that the answer about support does not name."""
+    answer = answers["support"].answer if "support" in answers else ""
     used = {software_stack(record.software): record.id for record in records}
     for stack, record_id in used.items():
         framework = frameworks().get(stack or "")
-        if framework and framework.support and stack not in accepted:
-            accept = f"to accept it, name {stack} in the answer support of {CONTRACT_FILE}"
-            yield f"{framework.support} ({record_id}); {accept}"
+        name = stack or _UNKNOWN_STACK
+        if framework is None:
+            problem = f"Whether AWS supports the software of {record_id} is unknown: its software stack is "
+            problem += "not one of this package" if stack else "not known"
+        else:
+            problem = f"{framework.support} ({record_id})" if framework.support else ""
+        if problem and not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", answer):
+            yield f"{problem}; to accept it, name {name} in the answer support of {CONTRACT_FILE}"
 
 
 def steps(evidence: Evidence, decision: Decision) -> Sequence[DecisionStep]:

@@ -1,11 +1,15 @@
 """How close the results of a side are to those of a reference: its loss curves, and scores of other tools."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from statistics import median_low
 
 from trainium_core.evidence.bench_file import BenchFile, FidelityFile
 from trainium_core.evidence.gates import Fidelity, judged_fidelity
-from trainium_core.evidence.record import Record
+from trainium_core.evidence.record import Record, RecordedRun
+from trainium_core.plurals import count
 
 LOSS_CURVES = "largest relative difference of the losses of a step, same seed"
 _SCORE = "difference of "
@@ -42,34 +46,50 @@ def _compared_results(
     checks = [_score_fidelity(name, record, reference, limit) for name, limit in file.scores.items()]
     if file.loss_limit is None:
         return checks, ()
-    ours, theirs = _losses(record), _losses(reference)
-    losses = loss_fidelity(ours, theirs, seeds, reference.id, file.loss_limit)
-    same = "the losses equal those of the reference in every digit: was the reference compared with itself?"
-    return [losses, *checks], [same] if losses.value == 0 else ()
+    losses = loss_fidelity(record, reference, seeds, file.loss_limit)
+    return [losses, *checks], list(_warnings(losses, record, reference))
 
 
-def loss_fidelity(losses: Losses, references: Losses, seeds: Sequence[int], reference: str, limit: float) -> Fidelity:
-    """Compare the losses of each seed at every step for which the reference has a loss.
+def _warnings(check: Fidelity, record: Record, reference: Record) -> Iterator[str]:
+    if check.value == 0:
+        yield "the losses equal those of the reference in every digit: was the reference compared with itself?"
+    last = {seed: run.last_step for seed, run in _counted_runs(reference).items()}
+    later = [step for seed, step in _losses(record) if step > (last.get(seed) or step)]
+    if later:
+        yield (
+            f"the losses of {count(len(later), 'step')} after the last counted step of {reference.id} were not compared"
+        )
 
-    One loss that is not finite misses the limit. A seed or step without a loss leaves the fidelity unmeasured.
+
+def loss_fidelity(record: Record, reference: Record, seeds: Sequence[int], limit: float) -> Fidelity:
+    """Compare the losses of each seed at every counted step for which the reference has a loss.
+
+    The reference needs losses at regular intervals over all counted steps. A seed or counted step without a loss leaves
+    the fidelity unmeasured. The value includes the steps of the warm-up for which both sides have a loss. One loss of
+    the side that is not finite, at any step, misses the limit.
     """
-    shared = [
-        (loss, other)
-        for key, other in references.items()
-        if (loss := losses.get(key)) is not None and other is not None
-    ]
+    losses, of_reference, runs = _losses(record), _losses(reference), _counted_runs(reference)
+    references = {key: loss for key, loss in of_reference.items() if key[1] in _counted_steps(runs[key[0]])}
+    shared = {
+        (seed, step): _relative_difference(loss, other)
+        for (seed, step), other in of_reference.items()
+        if (loss := losses.get((seed, step))) is not None
+        and other is not None
+        and step < _counted_steps(runs[seed]).stop
+    }
     not_finite = sorted((step, seed) for (seed, step), loss in losses.items() if loss is None)
-    why = next(_problems(losses, references, seeds), None)
+    why = _same_seed(record) or _same_seed(reference) or next(_problems(losses, references, seeds, runs), None)
     if not_finite:
         step, seed = not_finite[0]
         why = f"{len(not_finite)} of {len(losses)} losses are not finite, the first at step {step} with seed {seed}"
     return judged_fidelity(
         LOSS_CURVES,
-        reference,
-        None if why else max(abs(loss - other) / max(abs(other), _LEAST) for loss, other in shared),
+        reference.id,
+        None if why else max(shared.values()),
         limit,
-        compared=len(shared),
+        compared=len(shared.keys() & references.keys()),
         expected=len(references),
+        counted=sum(_length(_counted_steps(run)) for run in runs.values()),
         not_finite=len(not_finite),
         why_null=why,
     )
@@ -85,20 +105,66 @@ def recomputed_fidelity(check: Fidelity, record: Record, reference: Record) -> F
     if not can_recompute(check.method):
         return None
     if check.method == LOSS_CURVES:
-        ours, theirs = _losses(record), _losses(reference)
-        return loss_fidelity(ours, theirs, sorted({seed for seed, _ in theirs}), reference.id, check.limit)
+        # Seeds whose runs are all excluded lack losses, too.
+        return loss_fidelity(record, reference, sorted({run.seed or 0 for run in reference.runs}), check.limit)
     return _score_fidelity(check.method.removeprefix(_SCORE), record, reference, check.limit)
 
 
-def _problems(losses: Losses, references: Losses, seeds: Sequence[int]) -> Iterator[str]:
+def _relative_difference(loss: float, other: float) -> float:
+    return min(abs(loss - other) / max(abs(other), _LEAST), sys.float_info.max)
+
+
+def _counted_runs(record: Record) -> Mapping[int, RecordedRun]:
+    """The runs that count, by seed."""
+    return {run.seed or 0: run for run in record.runs if run.excluded is None}
+
+
+def _same_seed(record: Record) -> str:
+    """Why losses by seed are not those of all runs that count; empty if they are."""
+    seeds = [run.seed for run in record.runs if run.excluded is None]
+    return "" if len({*seeds}) == len(seeds) else f"runs of {record.id} have the same seed, or none"
+
+
+def _counted_steps(run: RecordedRun) -> range:
+    """The numbers of the counted steps; empty if they are unknown."""
+    if run.last_step is None or run.steps is None:
+        return range(0)
+    return range(run.last_step - run.steps + 1, run.last_step + 1)
+
+
+def _length(steps: range) -> int:
+    """The length, also if len() would overflow."""
+    return steps.stop - steps.start
+
+
+def _problems(
+    losses: Losses, references: Losses, seeds: Sequence[int], runs: Mapping[int, RecordedRun]
+) -> Iterator[str]:
     for seed in seeds:
-        if all(key[0] != seed for key in references):
-            yield f"the reference has no losses with seed {seed}"
+        yield from _gaps(sorted(step for of_seed, step in references if of_seed == seed), runs.get(seed), seed)
+    if not seeds:
+        yield "the reference has no runs"
     for (seed, step), loss in references.items():
         if loss is None:
             yield f"the loss of the reference at step {step} with seed {seed} is not finite"
         elif (seed, step) not in losses:
             yield f"the side has no loss at step {step} with seed {seed}"
+
+
+def _gaps(steps: Sequence[int], run: RecordedRun | None, seed: int) -> Iterator[str]:
+    """Why losses at these steps do not represent all counted steps of a run of the reference."""
+    counted = range(0) if run is None else _counted_steps(run)
+    if not steps:
+        yield f"the reference has no losses at counted steps with seed {seed}"
+    elif len(steps) < min(2, _length(counted)):
+        yield f"the reference has a loss at 1 of {_length(counted):,} counted steps with seed {seed}"
+    else:
+        interval = median_low([after - before for before, after in pairwise(steps)]) if len(steps) > 1 else 1
+        ends = (counted.start - 1, *steps, counted.stop)
+        for before, after in pairwise(ends):
+            if after - before > interval:
+                between = f"between steps {before} and {after} with seed {seed}"
+                yield f"the reference has a loss every {count(interval, 'step')}, but none {between}"
 
 
 def _losses(record: Record) -> Losses:

@@ -5,13 +5,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trainium_core.evidence.metric import QUOTED, Metric
+from trainium_core.evidence.metric import QUOTED, Metric, is_event
 from trainium_core.evidence.typed_json import shown
 
 MET, NOT_MET, NOT_MEASURED = "met", "not met", "not measured"
 WITHIN_NOISE = "met, within the noise"
-"""The value meets the limit, but its interval contains the limit."""
-STATES = (MET, WITHIN_NOISE, NOT_MET, NOT_MEASURED)
+"""The value meets the limit, but its interval contains the limit, or it has no interval."""
+MET_ONCE = "met, one event"
+"""The one event that was measured meets the limit, such as the one recovery of `trn bench`. It has no interval."""
+STATES = (MET, MET_ONCE, WITHIN_NOISE, NOT_MET, NOT_MEASURED)
 
 LIMIT = re.compile(r"(<=|>=) *([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)")
 """The limit of a gate, such as "<= 0.5"."""
@@ -42,13 +44,13 @@ def judged_gate(name: str, limit: str, metric: Metric | None) -> Gate:
     bound, is_upper = float(match[2]), match[1] == "<="
     worst = metric.high if is_upper else metric.low
     met, surely_met = (
-        value is None or (value <= bound if is_upper else value >= bound) for value in (metric.value, worst)
+        value is not None and (value <= bound if is_upper else value >= bound) for value in (metric.value, worst)
     )
-    return Gate(name=name, limit=limit, value=metric.value, state=_state(met, surely_met))
-
-
-def _state(met: bool, surely_met: bool) -> str:
-    return NOT_MET if not met else MET if surely_met else WITHIN_NOISE
+    state = NOT_MET
+    if met:
+        is_one_event = worst is None and metric.n == 1 and is_event(name)
+        state = MET if surely_met else MET_ONCE if is_one_event else WITHIN_NOISE
+    return Gate(name=name, limit=limit, value=metric.value, state=state)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +65,8 @@ class Fidelity:
         state: What value, limit and counts give.
         compared: How many values were compared.
         expected: How many values the reference has. All of them are needed.
+        counted: Of losses, the counted steps of the reference, over all seeds; it may print losses of some of them
+            only. None: unknown, or not a comparison of losses.
         not_finite: How many values of the side are not finite. Each of them misses the limit.
         why_null: Why the value is None.
     """
@@ -74,6 +78,7 @@ class Fidelity:
     state: str
     compared: int
     expected: int
+    counted: int | None = None
     not_finite: int = 0
     why_null: str | None = None
 
@@ -86,6 +91,7 @@ def judged_fidelity(
     *,
     compared: int,
     expected: int,
+    counted: int | None = None,
     not_finite: int = 0,
     why_null: str | None = None,
 ) -> Fidelity:
@@ -104,6 +110,7 @@ def judged_fidelity(
         state=state,
         compared=compared,
         expected=expected,
+        counted=counted,
         not_finite=not_finite,
         why_null=why_null,
     )
@@ -129,7 +136,8 @@ def fidelity_problems(check: Fidelity) -> Iterator[str]:
         numbers = f"{check.value} and {check.limit}"
         yield f"{check.method}: value and limit must be finite numbers of 0 or more, got {numbers}"
         return
-    if not 0 <= check.compared <= check.expected or check.not_finite < 0:
+    most = check.expected if check.counted is None else min(check.expected, check.counted)
+    if not 0 <= check.compared <= most or check.not_finite < 0:
         yield f"{check.method}: {check.compared} of {check.expected} values cannot have been compared"
     if (check.value is None) != bool(check.why_null):
         yield f"{check.method}: a value that is null, and no other, needs a reason in why_null"

@@ -39,6 +39,11 @@ class Metric:
     why_null: str | None = None
 
 
+def is_event(name: str) -> bool:
+    """Whether a metric is about an event that is measured once, not in each run."""
+    return name.startswith(_RECOVERY)
+
+
 def unknown(unit: str, why: str, *, n: int | None = None) -> Metric:
     """A metric without a value."""
     return Metric(value=None, unit=unit, n=n, why_null=why)
@@ -83,5 +88,7 @@ def measurement_problems(name: str, metric: Metric, counted: int) -> Iterator[st
         yield f"a cost must be 0 USD or more, got {metric.value} {metric.unit}"
     if metric.origin == QUOTED:
         return
-    if not name.startswith(_RECOVERY) and not metric.n == counted >= FEWEST_RUNS:
+    if not is_event(name) and not metric.n == counted >= FEWEST_RUNS:
         yield f"n is {metric.n}, and {counted} runs count: n must be their number, and at least {FEWEST_RUNS}"
+    elif metric.low is None and (metric.n or 0) >= FEWEST_RUNS:
+        yield f"n is {metric.n}, so the number needs an interval: low and high"

@@ -130,6 +130,7 @@ class RecordedRun:
         job: ID of the job; None for a run of another tool.
         phases: Seconds by name, such as compile_cold; None: unknown.
         steps: Counted steps, after the warm-up.
+        last_step: The number of the last counted step.
         tokens: Tokens in these steps.
         step_seconds: Seconds of each of the first counted steps, at most 10,000; empty if they are unknown.
         fallback_ops: Operator calls that ran on the CPU, of the process of node 0 with the most. None: unknown.
@@ -143,6 +144,7 @@ class RecordedRun:
     seed: int | None = None
     phases: Mapping[str, float | None] = field(default_factory=dict[str, "float | None"])
     steps: int | None = None
+    last_step: int | None = None
     tokens: int | None = None
     step_seconds: tuple[float, ...] = ()
     fallback_ops: int | None = None
@@ -272,6 +274,8 @@ def _contradictions(record: Record) -> Iterator[str]:
     counted = [run.job for run in record.runs if run.excluded is None]
     for job in {job for job in counted if job and counted.count(job) > 1}:
         yield f"{counted.count(job)} runs that count have the same job, {job}"
+    for at, run in enumerate(record.runs):
+        yield from _run_problems(run, f"runs[{at}]")
     for name, metric in record.metrics.items():
         for problem in measurement_problems(name, metric, len(counted)) if record.kind == BENCH else ():
             yield f"metrics.{name}: {problem}"
@@ -281,6 +285,14 @@ def _contradictions(record: Record) -> Iterator[str]:
         if check.reference == record.id:
             yield f"{check.method}: the results are compared with themselves"
         yield from fidelity_problems(check)
+
+
+def _run_problems(run: RecordedRun, place: str) -> Iterator[str]:
+    for at, pair in enumerate(run.loss):
+        if len(pair) != 2 or pair[0] is None or not pair[0].is_integer():
+            yield f"{place}.loss[{at}] is {shown(list(pair))}, not a step and its loss"
+    if run.last_step is not None and not 0 < (run.steps or 0) <= run.last_step:
+        yield f"{place}: {run.steps} counted steps cannot end at step {run.last_step}"
 
 
 def _side_problems(record: Record) -> Iterator[str]:

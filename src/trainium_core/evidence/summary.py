@@ -1,7 +1,7 @@
 """The first lines of a report: the runs, what Trainium costs and does beside the GPU, what it saves, what is open."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainium_core.evidence.bench import TOKENS_PER_SECOND
 from trainium_core.evidence.comparability import imported_from
@@ -34,18 +34,21 @@ class KeyResult:
 
 
 def key_results(evidence: Evidence) -> Sequence[KeyResult]:
-    """The answers, from the newest record of Trainium and records of GPUs with the same workload."""
+    """The answers, from the newest record of Trainium and records of the same workload.
+
+    If there are records of other workloads, the details begin with the name of this one.
+    """
     records = list(evidence.records.values())
     ours = _newest(record for record in records if record.kind == BENCH and record.side == TRAINIUM)
     gpus = [record for record in records if record.kind == BENCH and record.side == GPU]
     theirs = [record for record in gpus if ours is not None and record.workload.name == ours.workload.name]
-    return (
-        _runs(by_side(record for record in records if record.kind == BENCH)),
-        *_costs(ours, theirs),
-        _throughput(ours, theirs),
-        *_year([record for record in records if record.kind == TCO]),
-        _contract(evidence),
-    )
+    years = [record for record in records if record.kind == TCO]
+    year = [record for record in years if ours is None or record.workload.name == ours.workload.name]
+    results = (*_costs(ours, theirs), _throughput(ours, theirs), *_year(year))
+    if ours is not None and len({record.workload.name for record in records}) > 1:
+        name = f"workload {ours.workload.name}"
+        results = tuple(replace(result, details=(name, *result.details)) for result in results)
+    return (_runs(by_side(record for record in records if record.kind == BENCH)), *results, _contract(evidence))
 
 
 def _newest(records: Iterator[Record]) -> Record | None:
@@ -206,6 +209,8 @@ def _no_year(records: Sequence[Record]) -> str:
     if not records:
         return "trn tco has not computed the costs"
     if any(record.side == TRAINIUM for record in records):
+        if any(SAVING in record.metrics for record in records):
+            return "trn tco has computed the saving of another side: in its file, state the Trainium side first"
         return "trn tco has computed the costs of one side only"
     sides = " and ".join(dict.fromkeys(_ON[record.side] for record in records))
     return f"trn tco has no costs of Trainium, only of {sides}"

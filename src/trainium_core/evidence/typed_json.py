@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
+from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -36,7 +37,7 @@ def from_json(raw: Mapping[str, Any], expected: type[Value], *, schema: str) -> 
 
     Raises:
         JsonValueError: A required field is missing, or a field is not part of the dataclass, has another type, or has
-            a number that is too large for a float.
+            a number that is not finite or too large for a float.
     """
     return _read_dataclass(raw, expected, "", schema)
 
@@ -84,9 +85,12 @@ def _checked(raw: Any, kind: type[Any], place: str) -> Any:
         raise JsonValueError(f"{place} is {shown(raw)}, not {_NAMES[kind]}")
     if kind is float:
         try:
-            return float(raw)
+            value = float(raw)
         except OverflowError as error:
             raise JsonValueError(f"{place} is {shown(raw)}, which is too large for a number") from error
+        if not isfinite(value):
+            raise JsonValueError(f"{place} is {value}, which is not finite")
+        return value
     return raw
 
 
