@@ -93,14 +93,14 @@ answer(event, status, Data={"Given": properties["N"]})"""
     assert stacks.outputs(name) == {"O": "1"}
 
 
-def test_crash_fails_within_a_minute_with_error_and_log(stacks: Stacks) -> None:
+def test_crash_fails_long_before_the_timeout_with_error_and_log(stacks: Stacks) -> None:
     body = (
         'if event["RequestType"] == "Delete": return answer(event)\nprint("just before")\nraise ValueError("no luck")'
     )
     started = time.monotonic()
     name = stacks.create(custom(body))
     stacks.settled(name)
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 600  # The timeout is an hour.
     assert "no luck" in stacks.failures(name)
     assert "just before" in stacks.failures(name)
 
