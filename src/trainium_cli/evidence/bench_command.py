@@ -26,7 +26,7 @@ from trainium_core.evidence.figures import interval_text
 from trainium_core.evidence.folder import read_evidence
 from trainium_core.evidence.gates import NOT_MEASURED, NOT_MET, WITHIN_NOISE
 from trainium_core.evidence.import_file import imported_record
-from trainium_core.evidence.metric import Metric
+from trainium_core.evidence.metric import FEWEST_RUNS, Metric
 from trainium_core.evidence.numbers import number
 from trainium_core.evidence.record import (
     LAB,
@@ -85,7 +85,8 @@ def bench(invocation: Invocation, file: Path, output: Path, is_import: bool, yes
 
     Exit code 0: the first side meets every gate and every limit of fidelity. 1: a gate or a limit is missed, a job
     failed, a result is missing or invalid, or not confirmed. 2: a file has mistakes or was changed after the first run.
-    3: a gate or a limit was not measured, the interval of a gate contains its limit, or the state of a job is unknown.
+    3: a gate or a limit was not measured, the interval of a gate contains its limit, fewer than three runs of a side
+    count, or the state of a job is unknown.
     """
     if is_import:
         return _import(file, output, as_json=invocation.as_json)
@@ -107,6 +108,9 @@ def bench(invocation: Invocation, file: Path, output: Path, is_import: bool, yes
         with_fidelity([_record(side, spec, journal) for side in sides], spec),
         {f"{spec.name}-{side.config.name}": side.runs for side in sides},
     )
+    if spec.fidelity is not None and (reference := spec.fidelity.imported) is not None:
+        # The report computes the comparison again.
+        (output / f"{reference.id}.json").write_text(record_text(reference), encoding="utf-8")
     _write(records, output, as_json=invocation.as_json)
     codes = {_exit_code(records), *not_recovered}
     return ExitCode.NOT_READY if ExitCode.NOT_READY in codes else max(codes)
@@ -255,11 +259,12 @@ def _git_output(folder: Path, *arguments: str) -> str:
 
 
 def _exit_code(records: Sequence[Record]) -> ExitCode:
-    """The exit code by the gates and the fidelity of the first side."""
+    """The exit code by the gates and the fidelity of the first side, and the runs of all sides."""
     states = {check.state for record in records[:1] for check in (*record.gates, *record.fidelity)}
     if NOT_MET in states:
         return ExitCode.NOT_READY
-    return ExitCode.UNKNOWN if {NOT_MEASURED, WITHIN_NOISE} & states else ExitCode.OK
+    is_short = any(sum(run.excluded is None for run in record.runs) < FEWEST_RUNS for record in records)
+    return ExitCode.UNKNOWN if is_short or {NOT_MEASURED, WITHIN_NOISE} & states else ExitCode.OK
 
 
 def _show_records(records: Sequence[Record], folder: Path) -> None:

@@ -62,11 +62,11 @@ class Side:
 class Journal:
     """Stores the job of each run, so that an interrupted command can continue.
 
-    It also stores the digest of the file with the gates, which must not change after the first run.
+    It also stores the digest of the file with the gates and its reference, which must not change after the first run.
 
     Attributes:
         path: The journal, NAME.runs in the output folder.
-        digest: The SHA-256 of the file.
+        digest: The digest of the file.
         jobs: Job IDs, by side and seed, or side and "recovery".
         lost: The time when a node of a job was terminated, by the job's ID.
         failed: The jobs that do not count, and that other jobs repeat.
@@ -87,7 +87,7 @@ class Journal:
         """
         output.mkdir(parents=True, exist_ok=True)
         path = output / f"{spec.name}.runs"
-        journal = cls(path, spec.source.sha256, {}, {})
+        journal = cls(path, spec.digest, {}, {})
         if path.exists():
             try:
                 content = json.loads(path.read_text(encoding="utf-8"))
@@ -101,7 +101,9 @@ class Journal:
                 message = f"{path} is not valid: {error!r}. Choose another --output, or remove {path}."
                 raise CliError(message, ExitCode.BAD_INPUT) from error
             if earlier != journal.digest:
-                message = f"{file} was changed after the first run. Choose another --output, or remove {path}."
+                imported = spec.fidelity.imported if spec.fidelity else None
+                changed = f"{file} or the reference {imported.id}" if imported else f"{file}"
+                message = f"{changed} was changed after the first run. Choose another --output, or remove {path}."
                 raise CliError(message, ExitCode.BAD_INPUT)
         journal.write()
         return journal

@@ -1,15 +1,16 @@
 """The file of `trn bench`: workload, sides, gates and comparison with a reference, all written before the first run."""
 
+import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 from trainium_core.evidence.gates import LIMIT
 from trainium_core.evidence.metric import FEWEST_RUNS
-from trainium_core.evidence.record import BenchWorkload, Input
+from trainium_core.evidence.record import BENCH, BenchWorkload, Input, Record, RecordError, read_record
 from trainium_core.evidence.toml_file import TomlFileError, TomlReader, is_number, parse_toml
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 
@@ -21,6 +22,7 @@ _WORKLOAD_KEYS = tuple(
     for field in fields(BenchWorkload)
     if field.name not in ("name", "command", "parallelism", "steps", "warmup", "tuned")
 )
+_SAME_AS_REFERENCE = ("name", "model", "dataset_sha256")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _NAME_RULE = "up to 40 lowercase letters, digits and hyphens, beginning with a letter or digit"
 _DEFAULT_LOSS_LIMIT = 0.01
@@ -60,14 +62,16 @@ class FidelityFile:
     """The table [fidelity]: the comparison with a reference.
 
     Attributes:
-        reference: The side whose results are the reference.
+        reference: The side whose results are the reference, or the ID of `imported`.
         loss_limit: The largest allowed relative difference of a loss. None: losses are not compared.
         scores: The largest allowed difference of a metric, by its name.
+        imported: The results file that is the reference. None: it is a side.
     """
 
     reference: str
     loss_limit: float | None
     scores: Mapping[str, float]
+    imported: Record | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +95,14 @@ class BenchFile:
     gates: Mapping[str, str]
     fidelity: FidelityFile | None
     source: Input
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the file, and of the numbers of an imported reference."""
+        if self.fidelity is None or self.fidelity.imported is None:
+            return self.source.sha256
+        record = asdict(self.fidelity.imported)
+        return sha256(json.dumps([self.source.sha256, record["runs"], record["metrics"]]).encode()).hexdigest()
 
 
 def read_bench_file(content: bytes, path: Path) -> BenchFile:
@@ -135,21 +147,25 @@ class _Reading(TomlReader):
         sides = self.table(document, "sides", "")
         if not sides:
             self.problems.append("sides has no tables; it needs one, or several to compare")
+        workload = self._workload(name, self.table(document, "workload", ""))
         gates = self.table(document, "gates", "")
         for metric, limit in gates.items():
             if not isinstance(limit, str) or not LIMIT.fullmatch(limit):
                 self.problems.append(f'gates.{metric} is {limit!r}; use a limit such as "<= 0.5" or ">= 1000"')
-        return BenchFile(
+        file = BenchFile(
             name=name,
             steps=self._whole(document, "steps", "", least=1, required=True) or 1,
             warmup_steps=self._whole({"warmup_steps": 1, **document}, "warmup_steps", "", least=1) or 1,
             seeds=tuple(seeds or ()),
-            workload=self._workload(name, self.table(document, "workload", "")),
+            workload=workload,
             sides=tuple(self._side(side, self.table(sides, side, "sides.")) for side in sides),
             gates=gates,
-            fidelity=self._fidelity(document, list(sides)),
+            fidelity=self._fidelity(document, list(sides), workload),
             source=source,
         )
+        if file.fidelity is not None and file.fidelity.imported is not None:
+            self.problems += _lacking(file.fidelity.imported, file.fidelity, file)
+        return file
 
     def _workload(self, name: str, table: Mapping[str, Any]) -> BenchWorkload:
         self.only(table, _WORKLOAD_KEYS, "workload.")
@@ -181,20 +197,46 @@ class _Reading(TomlReader):
             recovery=self._yes_no(table, "recovery", place) or False,
         )
 
-    def _fidelity(self, document: Mapping[str, Any], sides: Sequence[str]) -> FidelityFile | None:
+    def _fidelity(
+        self, document: Mapping[str, Any], sides: Sequence[str], workload: BenchWorkload
+    ) -> FidelityFile | None:
         if "fidelity" not in document:
             return None
         table, place = self.table(document, "fidelity", ""), "fidelity."
         self.only(table, _FIDELITY_KEYS, place)
         reference = self.text(table, "reference", place, required=True)
-        if reference is not None and reference not in sides:
-            self.problems.append(f"fidelity.reference is {reference!r}; it must be a side: {', '.join(sides)}")
+        imported = self._reference(reference, sides, workload) if reference and reference not in sides else None
         scores = self.table(table, "scores", place)
         limits = {name: self._limit(scores, name, f"{place}scores.") for name in scores}
         default = {} if scores else {"loss_limit": _DEFAULT_LOSS_LIMIT}
         return FidelityFile(
-            reference=reference or "", loss_limit=self._limit({**default, **table}, "loss_limit", place), scores=limits
+            reference=imported.id if imported else reference or "",
+            loss_limit=self._limit({**default, **table}, "loss_limit", place),
+            scores=limits,
+            imported=imported,
         )
+
+    def _reference(self, path: str, sides: Sequence[str], workload: BenchWorkload) -> Record | None:
+        """The results file of the same workload that is the reference; None if it is not valid."""
+        place = f"fidelity.reference is {path!r}"
+        if not path.endswith(".json"):
+            known = ", ".join(sides)
+            self.problems.append(
+                f"{place}; it must be a side ({known}) or the path of a results file, such as gpu.json"
+            )
+            return None
+        try:
+            record = read_record((self._folder / path).read_bytes())
+        except (OSError, RecordError) as error:
+            self.problems.append(f"{place}: {error}")
+            return None
+        if record.kind != BENCH or record.id in (f"{workload.name}-{side}" for side in sides):
+            self.problems.append(f"{place}; it must have measurements, and not be the results file of a side")
+        for key in _SAME_AS_REFERENCE:
+            theirs, ours = getattr(record.workload, key), getattr(workload, key)
+            if None not in (theirs, ours) and theirs != ours:
+                self.problems.append(f"{place}; its {key} is {theirs}, and that of this workload is {ours}")
+        return record
 
     def _limit(self, table: Mapping[str, Any], key: str, place: str) -> Any:
         return self.value(table, key, place, lambda value: is_number(value) and value > 0, "a number above 0")
@@ -215,6 +257,18 @@ class _Reading(TomlReader):
         if not (self._folder / text).is_file():
             self.problems.append(f"{place}{key} is {text!r}; it must be a file that exists")
         return self._folder / text
+
+
+def _lacking(reference: Record, fidelity: FidelityFile, file: BenchFile) -> Iterator[str]:
+    """What an imported reference lacks of what is compared."""
+    for name in fidelity.scores:
+        if name not in reference.metrics or reference.metrics[name].value is None:
+            yield f"fidelity.scores: {reference.id} has no {name}"
+    last = file.warmup_steps + file.steps
+    for seed in file.seeds if fidelity.loss_limit is not None else ():
+        steps = [step for run in reference.runs if run.seed == seed and run.excluded is None for step, _ in run.loss]
+        if max((step for step in steps if step is not None), default=0) < last:
+            yield f"fidelity.reference: {reference.id} has no losses with seed {seed} up to step {last} or later"
 
 
 def _is_uniform_list(kind: type[Any], value: Any) -> bool:

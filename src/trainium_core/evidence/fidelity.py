@@ -24,7 +24,8 @@ def with_fidelity(records: Sequence[Record], file: BenchFile) -> tuple[Record, .
     """The records, each compared with the record of the reference, if the file names one."""
     if file.fidelity is None:
         return tuple(records)
-    reference = next(record for record in records if record.id == f"{file.name}-{file.fidelity.reference}")
+    of_side = f"{file.name}-{file.fidelity.reference}"
+    reference = file.fidelity.imported or next(record for record in records if record.id == of_side)
 
     def compared(record: Record, fidelity: FidelityFile) -> Record:
         if record is reference:

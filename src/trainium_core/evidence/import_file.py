@@ -10,6 +10,7 @@ from typing import Any, cast
 from trainium_core.evidence.bench import (
     COST_FORMULA,
     TOKENS_PER_SECOND,
+    USD_LIST,
     USD_PAID,
     MeasuredRun,
     SidePrices,
@@ -20,14 +21,18 @@ from trainium_core.evidence.bench import (
 from trainium_core.evidence.imports import Imported, ImportFileError, read_results
 from trainium_core.evidence.metric import FEWEST_RUNS, QUOTED, Metric
 from trainium_core.evidence.record import BENCH, SCHEMA, Input, Record, RecordedRun, RecordError, Tool
-from trainium_core.evidence.toml_file import TomlFileError, parse_toml
+from trainium_core.evidence.steps import warmup_rule
+from trainium_core.evidence.toml_file import TomlFileError, TomlReader, is_number, parse_toml
 from trainium_core.evidence.typed_json import JsonValueError, from_json
+from trainium_core.plurals import count
 
-_OWN_KEYS = ("id", "side", "workload", "hardware", "software", "metrics", "warnings")
+_OWN_KEYS = ("id", "side", "workload", "hardware", "software", "runs", "metrics", "warnings")
+_RUN_KEYS = ("seed", "loss")
+_ABOVE_0 = "a number above 0"
 
 
 def imported_record(content: bytes, path: Path, *, made: str, tool: Tool) -> Record:
-    """The record that a file describes with the keys of a record, and `results`.
+    """The record that a file describes with the keys of a record, `results`, `warmup_steps` and `list_usd_hour`.
 
     Args:
         content: The content of the file.
@@ -47,22 +52,102 @@ def imported_record(content: bytes, path: Path, *, made: str, tool: Tool) -> Rec
         if key not in _OWN_KEYS:
             raise TomlFileError([f"{key} is not a known key; allowed: results, {', '.join(_OWN_KEYS)}"])
     raw = cast("dict[str, Any]", _without_dates(document))
+    list_usd = _read_own_keys(raw)
     try:
-        for metric in cast("dict[str, dict[str, Any]]", raw.get("metrics", {})).values():
-            metric.setdefault("origin", QUOTED)
         started = {"kind": BENCH, "made": made, "tool": {"version": tool.version}}
         record = from_json({**started, **raw}, Record, schema=SCHEMA)
         inputs, results = _results(names, path.parent)
-        runs = [MeasuredRun(run=RecordedRun(), rates=imported_rates([run]), imported=(run,)) for run in results]
+        stated = record.runs or tuple(RecordedRun() for _ in results)
+        if results and len(stated) != len(results):
+            has = f"results has {count(len(results), 'file')}, and runs has {count(len(stated), 'run')}"
+            raise TomlFileError([f"{has}: each run needs its file"])
+        runs = [
+            MeasuredRun(run=run, rates=imported_rates([result]), imported=(result,))
+            for run, result in zip(stated, results, strict=False)
+        ]
+        prices = _prices(record, list_usd)
         return replace(
             record,
-            runs=tuple(run.run for run in runs),
-            metrics={**_costs(record), **dict(run_metrics(runs, _prices(record)) if runs else ()), **record.metrics},
+            runs=stated,
+            metrics={**_costs(record, prices), **dict(run_metrics(runs, prices) if runs else ()), **record.metrics},
             inputs=(_input(path.name, content), *inputs),
             warnings=(*record.warnings, *dict.fromkeys(note for result in results for note in result.warnings)),
         )
     except (JsonValueError, RecordError, AttributeError) as error:
         raise TomlFileError([str(error)]) from error
+
+
+def _read_own_keys(raw: Mapping[str, Any]) -> float | None:
+    """Check what only this file has, and replace it by what a record has.
+
+    Returns:
+        The list price in US dollars per hour; None if it is not stated.
+
+    Raises:
+        TomlFileError: The file has mistakes.
+    """
+    reader = TomlReader()
+    tables = (cast("dict[str, Any]", reader.table(raw, key, "")) for key in ("workload", "hardware", "metrics"))
+    workload, hardware, metrics = tables
+    steps = reader.value(workload, "warmup_steps", "workload.", _is_positive, "a whole number above 0")
+    if steps is not None and "warmup" in workload:
+        reader.problems.append("workload has warmup_steps and warmup; state one of them")
+    prices = [
+        reader.value(hardware, key, "hardware.", lambda value: is_number(value) and value > 0, _ABOVE_0)
+        for key in ("usd_hour", "list_usd_hour")
+    ]
+    for key in ("price_source", "price_date") if prices != [None, None] else ():
+        reader.text(hardware, key, "hardware.", required=True)
+    for name in metrics:
+        metric = cast("dict[str, Any]", reader.table(metrics, name, "metrics."))
+        if metric.setdefault("origin", QUOTED) != QUOTED:
+            reader.problems.append(
+                f"metrics.{name}.origin is {metric['origin']!r}; a number without a file is {QUOTED}"
+            )
+    _check_runs(reader, raw)
+    if reader.problems:
+        raise TomlFileError(reader.problems)
+    if steps is not None:
+        workload["warmup"] = warmup_rule(workload.pop("warmup_steps"))
+    return hardware.pop("list_usd_hour", None)
+
+
+def _check_runs(reader: TomlReader, raw: Mapping[str, Any]) -> None:
+    """Add the problems of the runs, which have a seed and losses and nothing else."""
+    tables = "a list of tables, one for each run"
+    runs = reader.value(raw, "runs", "", lambda value: isinstance(value, list), tables) or ()
+    seeds, losses = list[Any](), list[Any]()
+    for index, run in enumerate(cast("list[Any]", runs)):
+        place = f"runs[{index}]."
+        if not isinstance(run, dict):
+            reader.problems.append(f"runs[{index}] is {run!r}; runs must be {tables}")
+            continue
+        table = cast("dict[str, Any]", run)
+        reader.only(table, _RUN_KEYS, place)
+        pairs = "a list of pairs of a step and its loss, each step once"
+        seeds.append(
+            reader.value(table, "seed", place, lambda value: type(value) is int, "a whole number", required=True)
+        )
+        losses.append(reader.value(table, "loss", place, _are_losses, pairs, required=True))
+    for key, values in (("seed", seeds), ("loss", losses)):
+        if any(values.count(value) > 1 for value in values if value is not None):
+            reader.problems.append(f"two runs have the same {key}: list each run once")
+
+
+def _are_losses(value: object) -> bool:
+    pairs = cast("list[Any]", value) if isinstance(value, list) else []
+    steps = set[Any]()
+    for pair in pairs:
+        match pair:
+            case [int(step), loss] if is_number(step) and is_number(loss):
+                steps.add(step)
+            case _:
+                return False
+    return len(steps) == len(pairs) > 0
+
+
+def _is_positive(value: object) -> bool:
+    return type(value) is int and value > 0
 
 
 def _without_dates(value: Any) -> Any:
@@ -89,6 +174,8 @@ def _results(names: object, folder: Path) -> tuple[Sequence[Input], Sequence[Imp
         except (OSError, UnicodeDecodeError, ImportFileError) as error:
             raise TomlFileError([f"results: {name}: {error}"]) from error
         inputs.append(_input(Path(name).name, content))
+        if (first := [file.sha256 for file in inputs].index(inputs[-1].sha256)) < len(inputs) - 1:
+            raise TomlFileError([f"results: {name} equals {listed[first]}: each run needs a separate file"])
     return inputs, results
 
 
@@ -96,29 +183,38 @@ def _input(name: str, content: bytes) -> Input:
     return Input(path=name, sha256=sha256(content).hexdigest(), bytes=len(content))
 
 
-def _prices(record: Record) -> SidePrices:
+def _prices(record: Record, list_usd: float | None) -> SidePrices:
     hardware = record.hardware
     return SidePrices(
         paid=hardware.usd_hour,
-        list=None,
+        list=list_usd,
         source=hardware.price_source or "",
         date=hardware.price_date or "",
         why_unknown="the file does not state this price",
     )
 
 
-def _costs(record: Record) -> Mapping[str, Metric]:
-    """The cost by the stated throughput and price."""
-    rate, usd = record.metrics.get(TOKENS_PER_SECOND), record.hardware.usd_hour
-    if rate is None or rate.value is None or usd is None:
+def _costs(record: Record, prices: SidePrices) -> Mapping[str, Metric]:
+    """The costs by the stated throughput and prices. They have no interval if that of the throughput reaches 0."""
+    rate = record.metrics.get(TOKENS_PER_SECOND)
+    if rate is None or rate.value is None:
         return {}
-    low, high = (None if end is None else usd_per_million(usd, end) for end in (rate.high, rate.low))
-    cost = replace(
-        rate,
-        value=usd_per_million(usd, rate.value),
-        low=low,
-        high=high,
-        unit="USD per million tokens",
-        method=COST_FORMULA.format("tokens"),
-    )
-    return {USD_PAID: cost}
+    has_low = rate.low is not None and rate.low > 0
+    why = rate.why_null if rate.low is None else None if has_low else f"the interval of {TOKENS_PER_SECOND} reaches 0"
+    costs = dict[str, Metric]()
+    for name, usd in ((USD_PAID, prices.paid), (USD_LIST, prices.list)):
+        if usd is None:
+            continue
+        low, high = (usd_per_million(usd, end) if end and has_low else None for end in (rate.high, rate.low))
+        costs[name] = replace(
+            rate,
+            value=usd_per_million(usd, rate.value),
+            low=low,
+            high=high,
+            level=rate.level if has_low else None,
+            unit="USD per million tokens",
+            method=COST_FORMULA.format("tokens"),
+            source=f"{rate.source}; price: {prices.source}",
+            why_null=why,
+        )
+    return costs

@@ -179,11 +179,19 @@ def test_gates_that_were_changed_after_the_first_run_are_refused(jobs: list[Job]
     [
         ((">= 100", ">= 1000"), ExitCode.NOT_READY),
         (("steps = 3", "steps = 30"), ExitCode.UNKNOWN),
+        (('[gates]\ntokens_per_second = ">= 100"', ""), ExitCode.OK),
     ],
 )
 def test_exit_code_says_whether_the_gates_are_met(change: tuple[str, str], code: ExitCode) -> None:
     Path("bench.toml").write_text(FILE.replace(*change))
     assert run("bench", *TWO, "bench.toml").exit_code == code
+
+
+@pytest.mark.usefixtures("jobs")
+def test_runs_that_do_not_count_are_no_success_without_gates() -> None:
+    Path("bench.toml").write_text(FILE.partition("[gates]")[0].replace("steps = 3", "steps = 30"))
+    ended = run("bench", *TWO, "bench.toml")
+    assert (ended.exit_code, "0 of 3 runs count" in ended.stdout) == (ExitCode.UNKNOWN, True)
 
 
 @pytest.mark.usefixtures("jobs")
@@ -326,6 +334,30 @@ def test_import_writes_a_record_and_starts_nothing(jobs: list[Job]) -> None:
     assert "tokens_per_second, lm-trn2 / lm-h100: not comparable: model (not stated)" in " ".join(shown.split())
     Path("gpu.toml").write_text(metric)
     assert run("bench", "--import", "gpu.toml").exit_code == ExitCode.BAD_INPUT
+
+
+def test_imported_losses_are_the_reference_of_a_side(jobs: list[Job]) -> None:
+    runs = "".join(f"[[runs]]\nseed = {seed}\nloss = [[{{}}, {seed / 8}], [4, 0.75]]\n" for seed in (11, 12, 13))
+    gpu = 'id = "h100"\nside = "gpu"\n[workload]\nname = "lm"\n[hardware]\ntype = "dgx-h100"\n'
+    Path("gpu.toml").write_text(gpu + runs.format(5, 5, 5))
+    Path("bench.toml").write_text(FILE + '[fidelity]\nreference = "imported/h100.json"\n')
+    refused = run("bench", *TWO, "bench.toml")
+    assert (refused.exit_code, jobs) == (ExitCode.BAD_INPUT, [])
+    assert run("bench", "--import", "gpu.toml", "--output", "imported").exit_code == ExitCode.OK
+    ended = run("bench", *TWO, "bench.toml")
+    assert ended.exit_code == ExitCode.NOT_READY, ended.output
+    (check,) = record().fidelity
+    assert (check.reference, check.state, check.compared) == ("h100", "not met", 6)
+    shown = " ".join(run("report", "evidence").output.split())
+    assert "h100, whose results file is missing" not in shown
+    # The same numbers, imported again, are the same reference.
+    run("bench", "--import", "gpu.toml", "--output", "imported")
+    assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.NOT_READY
+    Path("gpu.toml").write_text(gpu + runs.format(3, 3, 3))
+    run("bench", "--import", "gpu.toml", "--output", "imported")
+    changed = run("bench", *TWO, "bench.toml")
+    assert changed.exit_code == ExitCode.BAD_INPUT
+    assert "bench.toml or the reference h100 was changed after the first run" in changed.stderr
 
 
 def test_mistakes_in_the_file_start_nothing(jobs: list[Job]) -> None:
