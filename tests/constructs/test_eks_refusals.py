@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from aws_cdk import Environment, Stack
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk.aws_ecr import Repository
 
 from tests.constructs.plans import RESERVATION
 from tests.constructs.synth import REGION, new_app
 from tests.constructs.test_eks import TRN1, existing_cluster
-from trainium_cdk import Capacity, NeuronNodeGroup, PodRole, PropsError
+from trainium_cdk import Capacity, NeuronNodeGroup, NodeVerification, PodRole, PropsError
 
 _numbers = count()
 
@@ -37,6 +38,10 @@ def group(**props: Any) -> NeuronNodeGroup:
 def pod_role(**props: Any) -> PodRole:
     stack, cluster = place()
     return PodRole(stack, unique("Role"), **{"cluster": cluster, "service_account": "trainer", **props})
+
+
+def verification(**props: Any) -> NodeVerification:
+    return NodeVerification(place()[0], unique("Verification"), **{"image": "training:1", **props})
 
 
 def cluster_in(region: str, account: str = "111122223333") -> Any:
@@ -108,6 +113,13 @@ REFUSED: Mapping[str, tuple[Callable[[], object], str, str]] = {
     ),
     "invalid service account": (lambda: pod_role(service_account="Trainer"), "service_account", "up to 253"),
     "invalid namespace": (lambda: pod_role(namespace="a.b"), "namespace", "1 to 63"),
+    "image that is known at deployment": (
+        lambda: verification(image=Repository(place()[0], unique("Images")).repository_uri_for_tag("1")),
+        "image",
+        "a value known at synthesis",
+    ),
+    "empty image": (lambda: verification(image=""), "image", "an image with tag or digest"),
+    "namespace with capitals": (lambda: verification(namespace="Kube System"), "namespace", "1 to 63"),
     "cluster of a wrong type": (lambda: group(cluster="prod"), "cluster", "EksCluster"),
 }
 

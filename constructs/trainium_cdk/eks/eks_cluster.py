@@ -1,12 +1,18 @@
 """The EKS cluster in a construct's parameters."""
 
+from enum import Enum
 from typing import Protocol
 
+from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks as eks
+from aws_cdk import aws_iam as iam
 from aws_cdk.interfaces import ResourceEnvironment
 from constructs import Construct, Node
 
 from trainium_cdk.checks import check_same_account, check_same_region, first_line, refuse
+
+_CONFIG_MAP = eks.AuthenticationMode.CONFIG_MAP
 
 
 class EksCluster(Protocol):
@@ -18,6 +24,8 @@ class EksCluster(Protocol):
     def cluster_security_group_id(self) -> str: ...
     @property
     def env(self) -> ResourceEnvironment: ...
+    @property
+    def ip_family(self) -> Enum | None: ...
     @property
     def node(self) -> Node: ...
     @property
@@ -47,3 +55,27 @@ def cluster_network(construct: Construct, cluster: EksCluster) -> tuple[ec2.IVpc
         raise refuse(construct, "cluster", cluster, allowed=allowed, fix=fix) from None
     group = ec2.SecurityGroup.from_security_group_id(construct, "ClusterSecurityGroup", group_id, mutable=False)
     return vpc, group
+
+
+def has_ipv6_pods(cluster: EksCluster) -> bool:
+    """Whether the pods of a cluster have IPv6 addresses. An imported cluster has them if its `ip_family` is given."""
+    return cluster.ip_family is not None and cluster.ip_family.value == eks.IpFamily.IP_V6.value
+
+
+def let_nodes_join(construct: Construct, cluster: EksCluster, role: iam.IRole) -> None:
+    """Add the role of nodes to the ConfigMap aws-auth that the app writes.
+
+    EKS adds the role itself, to an access entry or to aws-auth. An `aws_eks.Cluster` overwrites aws-auth, which decides
+    alone in its default authentication mode.
+
+    Raises:
+        PropsError: The cluster overwrites aws-auth, and is in another stack, which cannot refer to the role.
+    """
+    if not isinstance(cluster, eks.Cluster) or cluster.authentication_mode not in (None, _CONFIG_MAP):
+        return
+    if Stack.of(cluster) != Stack.of(construct):
+        allowed = "a cluster in the stack of the group, because aws-auth in its stack needs the role of the nodes"
+        fix = "create the group in that stack, or the cluster with authentication_mode=API_AND_CONFIG_MAP"
+        raise refuse(construct, "cluster", cluster, allowed=allowed, fix=fix)
+    groups = ["system:bootstrappers", "system:nodes"]
+    cluster.aws_auth.add_role_mapping(role, username="system:node:{{EC2PrivateDNSName}}", groups=groups)

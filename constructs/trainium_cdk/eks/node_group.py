@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 import jsii
-from aws_cdk import Resource, Size
+from aws_cdk import Resource, Size, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
@@ -13,7 +13,7 @@ from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.checks import check, check_known, form, is_token, refuse
-from trainium_cdk.eks.eks_cluster import EksCluster, check_cluster, cluster_network
+from trainium_cdk.eks.eks_cluster import EksCluster, check_cluster, cluster_network, has_ipv6_pods, let_nodes_join
 from trainium_cdk.eks.node_verification import NodeVerification, verified_user_data
 from trainium_cdk.fleet.capacity import Capacity, checked_capacity, warn_if_reservation_is_shared
 from trainium_cdk.fleet.cluster_names import checked_cluster_name, first_owner, tag_all
@@ -24,11 +24,11 @@ from trainium_cdk.fleet.node_type import check_secondary_interfaces, checked_typ
 from trainium_cdk.fleet.node_volumes import allow_auto_scaling, checked_root_volume
 from trainium_cdk.fleet.quota_check import QuotaCheck
 from trainium_cdk.grants import granting
-from trainium_cdk.justification import justify
+from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.network.known_subnet import check_addresses
 from trainium_cdk.network.node_subnet import NeuronSubnet
 from trainium_cdk.network.security_group import EfaSecurityGroup, check_groups
-from trainium_cdk.service_role import service_role
+from trainium_cdk.service_role import allow, service_role
 from trainium_cdk.storage.encryption_key import check_key
 from trainium_core.catalog.catalog import Catalog
 from trainium_core.catalog.instance_type import InstanceType
@@ -49,6 +49,8 @@ _CAPACITY_TYPES = {
 }
 _TAINT = {"key": NEURON, "value": "true", "effect": "NO_SCHEDULE"}
 _POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonEKS_CNI_Policy")
+_IPV6_ACTIONS = ("ec2:AssignIpv6Addresses", "ec2:UnassignIpv6Addresses")
+"""What the VPC CNI needs in addition for IPv6, as in the node groups of aws_eks."""
 _NAME = "[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 _PREFIX = r"(?=.{1,253}/)[a-z0-9]([a-z0-9.-]*[a-z0-9])?/"
 _RESERVED = ("kubernetes.io", "k8s.io", "eks.amazonaws.com", "trn")
@@ -122,8 +124,9 @@ class NeuronNodeGroup(Resource):
                 from the construct's path.
             capacity: The purchase option. Default: Capacity.on_demand().
             vpc_subnets: The subnet of the nodes, in the VPC of the EKS cluster. If several are selected, the deployment
-                chooses one in a zone that offers the type, because EFA does not cross zones. Default: the private
-                subnets with egress; without any, the isolated subnets; without these, the public subnets.
+                chooses one in a zone that offers the type, and in that of a reservation, because EFA does not cross
+                zones. Default: the private subnets with egress; without any, the isolated subnets; without these, the
+                public subnets.
             security_groups: Security groups in addition to the EKS cluster's and the group's own EfaSecurityGroup.
                 Default: none.
             placement_group: An existing cluster placement group. Default: a new one for On-Demand and Spot Instances
@@ -171,13 +174,24 @@ class NeuronNodeGroup(Resource):
         warn_if_reservation_is_shared(self, capacity)
         tag_all(self, name, {})
         place = NeuronSubnet(
-            self, "Subnet", vpc=vpc, vpc_subnets=vpc_subnets, instance_type=instance_type, catalog=catalog
+            self,
+            "Subnet",
+            vpc=vpc,
+            vpc_subnets=vpc_subnets,
+            capacity=capacity,
+            instance_type=instance_type,
+            catalog=catalog,
         )
         check_addresses(self, node, nodes, place.candidates)
         self.subnet = place.subnet
         self.security_group = EfaSecurityGroup(self, "SecurityGroup", vpc=vpc)
         self._connections = ec2.Connections(security_groups=[self.security_group])
         self.role = _node_role(self)
+        let_nodes_join(self, cluster, self.role)
+        if has_ipv6_pods(cluster):
+            interfaces = Stack.of(self).format_arn(service="ec2", resource="network-interface", resource_name="*")
+            allow(self.role, _IPV6_ACTIONS, [interfaces])
+            justify_wildcard(self.role, interfaces, "the nodes' interfaces, whose IDs are not known at synthesis")
         if volume_key is not None:
             allow_auto_scaling(self, volume_key)
         user_data = ""

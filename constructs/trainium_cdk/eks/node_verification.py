@@ -9,6 +9,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from trainium_cdk.checks import check, check_known, form
 from trainium_cdk.fleet.node_checks import NodeChecks
 from trainium_cdk.fleet.node_records import role_unique_id
 from trainium_cdk.fleet.node_script import ScriptAsset
@@ -64,15 +65,18 @@ class NodeVerification(Construct):
     ) -> None:
         """
         Args:
-            image: The image of the jobs, which the nodes' role can pull. It needs Python 3.9 or later with a framework
-                for Neuron, neuron-ls, nccom-test and fi_info.
+            image: The image of the jobs with tag or digest, which the nodes' role can pull. It needs Python 3.9 or
+                later with a framework for Neuron, neuron-ls, nccom-test and fi_info.
             namespace: Namespace of the DaemonSet. Default: kube-system.
             checks: Which failed checks fail a node. Default: NodeChecks.enforce().
 
         Raises:
-            PropsError: A parameter has a wrong type.
+            PropsError: The image has no tag or digest, the namespace is invalid, or one of them is a CDK token.
         """
         super().__init__(scope, construct_id)
+        for parameter, value in (("image", image), ("namespace", namespace)):
+            check_known(self, parameter, value, why="the manifest, which CloudFormation does not read, contains it")
+        check(self, form("eks_image", image, field="image"), form("eks_namespace", namespace, field="namespace"))
         self._image, self._namespace = image, namespace
         self.checks = checks or NodeChecks.enforce()
         rules = [s3.LifecycleRule(id="logs", prefix=f"{LOGS_PREFIX}/", expiration=_LOGS_KEPT)]
@@ -85,7 +89,7 @@ class NodeVerification(Construct):
 
     @property
     def manifest(self) -> str:
-        """The objects as JSON, for `kubectl apply --filename`. The image must be known at synthesis."""
+        """The objects as JSON, for `kubectl apply --filename`."""
         return json.dumps({"apiVersion": "v1", "kind": "List", "items": self.objects}, indent=2) + "\n"
 
 

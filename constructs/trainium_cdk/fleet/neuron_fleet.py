@@ -276,7 +276,7 @@ class NeuronFleet(Fleet):
                 ),
                 node_generation=node_generation,
                 vpc=vpc,
-                subnet=self._subnet(vpc, vpc_subnets, instance_type, node, nodes, file_systems, catalog),
+                subnet=self._subnet(vpc, vpc_subnets, capacity, instance_type, node, nodes, file_systems, catalog),
                 # Ubuntu's packages are downloaded over HTTP.
                 outbound_tcp_ports=(HTTP, HTTPS) if image.neuron_software == "install" or setup else (HTTPS,),
                 dns_servers=dns_servers,
@@ -315,14 +315,15 @@ class NeuronFleet(Fleet):
         self,
         vpc: ec2.IVpc,
         selection: ec2.SubnetSelection | None,
-        instance_type: ec2.InstanceType,
+        capacity: Capacity,
+        kind: ec2.InstanceType,
         node: NodeSettings,
         nodes: int,
         file_systems: Sequence[NodeFileSystem],
         catalog: Catalog | None,
     ) -> ec2.ISubnet:
         place = NeuronSubnet(
-            self, "Subnet", vpc=vpc, vpc_subnets=selection, instance_type=instance_type, catalog=catalog
+            self, "Subnet", vpc=vpc, vpc_subnets=selection, capacity=capacity, instance_type=kind, catalog=catalog
         )
         if node.neuron_software == "install":
             self.node.add_validation(ReachesInternet(vpc, place.candidates))

@@ -1,12 +1,14 @@
 """The subnet of the nodes, chosen during the deployment if several are selected."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from aws_cdk import Annotations, Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from trainium_cdk.checks import refuse
+from trainium_cdk.fleet.capacity import Capacity
 from trainium_cdk.fleet.node_type import checked_type
 from trainium_cdk.network.subnet_routes import ReachesS3
 from trainium_cdk.network.subnet_selection import candidate_subnets
@@ -23,8 +25,9 @@ class NeuronSubnet(Construct):
 
     The catalogue has the IDs of the zones that offer a type, but an app has only zone names, whose meaning depends on
     the account. Therefore the deployment chooses among several subnets: it takes the first one in a zone that offers
-    the type, and keeps it. If no subnet is in such a zone, the deployment fails and lists these zones. A single subnet
-    is used without this check. `candidates` are all selected subnets.
+    the type, in the zone of a reservation if the capacity has one, and keeps it. If no subnet is in such a zone, the
+    deployment fails and lists these zones. A single subnet is used without this check. `candidates` are all selected
+    subnets.
 
     Example:
 
@@ -43,6 +46,7 @@ class NeuronSubnet(Construct):
         vpc: ec2.IVpc,
         instance_type: ec2.InstanceType,
         vpc_subnets: ec2.SubnetSelection | None = None,
+        capacity: Capacity | None = None,
         catalog: Catalog | None = None,
     ) -> None:
         """
@@ -51,6 +55,7 @@ class NeuronSubnet(Construct):
             instance_type: Instance type that the subnet's zone must offer.
             vpc_subnets: The subnets to choose from. Default: the private subnets with egress; without any, the isolated
                 subnets; without these, the public subnets.
+            capacity: The purchase option, whose reservation determines the zone. Default: Capacity.on_demand().
             catalog: Instance types, including your own. Default: the built-in catalogue.
 
         Raises:
@@ -68,7 +73,7 @@ class NeuronSubnet(Construct):
             self.subnet = candidates[0]
             return
         self.subnet = ec2.Subnet.from_subnet_attributes(
-            self, "Subnet", subnet_id=self._chosen([subnet.subnet_id for subnet in candidates], kind.name)
+            self, "Subnet", subnet_id=self._chosen([subnet.subnet_id for subnet in candidates], kind.name, capacity)
         )
         known_later = "the route table of a subnet that the deployment chooses is not used"
         Annotations.of(self.subnet).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId", known_later)
@@ -83,14 +88,18 @@ class NeuronSubnet(Construct):
         got = ", ".join(f"{subnet.node.path} in {zone}" for subnet, zone in zip(candidates, zones, strict=True))
         raise refuse(self, "vpc_subnets", got, allowed=allowed, fix="pass one of these to the network as zone_id")
 
-    def _chosen(self, subnet_ids: Sequence[str], instance_type: str) -> str:
+    def _chosen(self, subnet_ids: Sequence[str], instance_type: str, capacity: Capacity | None) -> str:
         function = provider(Stack.of(self))
+        properties: dict[str, Any] = {"SubnetIds": list(subnet_ids), "InstanceType": instance_type}
+        if capacity and capacity.reservation_id:
+            function.allow_reading(["ec2:DescribeCapacityReservations"])
+            properties["ReservationId"] = capacity.reservation_id
         function.allow_reading(["ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSubnets"])
         choice = function.custom_resource(
             self,
             "Resource",
             resource_type=RESOURCE_TYPE,
             timeout_minutes=_TIMEOUT_MINUTES,
-            properties={"SubnetIds": list(subnet_ids), "InstanceType": instance_type},
+            properties=properties,
         )
         return choice.get_att_string("SubnetId")

@@ -1,6 +1,6 @@
-"""Custom::TrnNodeSubnet: selects the first subnet whose zone offers the nodes' instance type.
+"""Custom::TrnNodeSubnet: selects the first subnet whose zone offers the nodes' instance type, or has their reservation.
 
-An update keeps the subnet while it is one of the candidates and the instance type has not changed.
+An update keeps the subnet while it is one of the candidates and neither instance type nor reservation has changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,37 +12,46 @@ from .custom_resource import Result, explained
 from .permissions import retry_until_permitted
 
 RESOURCE_TYPE = "Custom::TrnNodeSubnet"
+_DECIDING = ("InstanceType", "ReservationId")
 
 
 def provide(event: Mapping[str, Any]) -> Result:
     properties, old = event["ResourceProperties"], event.get("OldResourceProperties", {})
     subnets, instance_type = properties["SubnetIds"], properties["InstanceType"]
+    reservation = properties.get("ReservationId")
     chosen = str(event.get("PhysicalResourceId"))
-    if chosen not in subnets or instance_type != old.get("InstanceType"):
-        with explained(f"the zones of the subnets and of {instance_type} could not be read"):
-            zones, offering = retry_until_permitted(lambda: _describe(subnets, instance_type))
+    if chosen not in subnets or any(properties.get(name) != old.get(name) for name in _DECIDING):
+        with explained(f"the zones of the subnets and of {reservation or instance_type} could not be read"):
+            zones, offering = retry_until_permitted(lambda: _describe(subnets, instance_type, reservation))
         suitable = [subnet for subnet in subnets if zones.get(subnet) in offering]
         if not suitable:
-            raise RuntimeError(_sentence(instance_type, zones, offering))
-        chosen = suitable[0]
+            raise RuntimeError(
+                _sentence(f"has {reservation}" if reservation else f"offers {instance_type}", zones, offering)
+            )
+        chosen = chosen if chosen in suitable else suitable[0]
         log(f"{chosen} in {zones[chosen]}")
     return Result(physical_id=chosen, data={"SubnetId": chosen})
 
 
-def _describe(subnets: Sequence[str], instance_type: str) -> tuple[Mapping[str, str], Sequence[str]]:
-    """The zone IDs of the subnets by subnet ID, and the IDs of the zones that offer the type."""
+def _describe(
+    subnets: Sequence[str], instance_type: str, reservation: str | None
+) -> tuple[Mapping[str, str], Sequence[str]]:
+    """The zone IDs of the subnets by subnet ID, and the IDs of the zones with the reservation, or else the type."""
     import boto3
 
     ec2: Any = boto3.client("ec2")
     described = ec2.describe_subnets(SubnetIds=list(subnets))["Subnets"]
+    zones = {subnet["SubnetId"]: subnet["AvailabilityZoneId"] for subnet in described}
+    if reservation:
+        found = ec2.describe_capacity_reservations(CapacityReservationIds=[reservation])["CapacityReservations"]
+        return zones, [each["AvailabilityZoneId"] for each in found]
     offers = ec2.describe_instance_type_offerings(
         LocationType="availability-zone-id", Filters=[{"Name": "instance-type", "Values": [instance_type]}]
     )["InstanceTypeOfferings"]
-    zones = {subnet["SubnetId"]: subnet["AvailabilityZoneId"] for subnet in described}
     return zones, sorted(offer["Location"] for offer in offers)
 
 
-def _sentence(instance_type: str, zones: Mapping[str, str], offering: Sequence[str]) -> str:
+def _sentence(zone_property: str, zones: Mapping[str, str], offering: Sequence[str]) -> str:
     locations = ", ".join(f"{subnet} in {zone}" for subnet, zone in zones.items())
     fix = (
         f"these zones of the region do: {', '.join(offering)}. "
@@ -50,4 +59,4 @@ def _sentence(instance_type: str, zones: Mapping[str, str], offering: Sequence[s
         if offering
         else "no zone of the region does. Choose another region or instance type"
     )
-    return f"none of the subnets is in a zone that offers {instance_type}: {locations}; {fix}"
+    return f"none of the subnets is in a zone that {zone_property}: {locations}; {fix}"

@@ -9,6 +9,7 @@ from trainium_runtime.handlers import node_subnet
 from trainium_runtime.handlers.custom_resource import Result
 
 SUBNETS = {"subnet-1": "usw2-az1", "subnet-2": "usw2-az4", "subnet-3": "usw2-az4"}
+RESERVATION = "cr-0123456789abcdef0"
 
 
 class Ec2:
@@ -19,6 +20,10 @@ class Ec2:
         assert parameters["LocationType"] == "availability-zone-id"
         (names,) = (entry["Values"] for entry in parameters["Filters"])
         return {"InstanceTypeOfferings": [{"Location": "usw2-az4"}] if names == ["trn1.32xlarge"] else []}
+
+    def describe_capacity_reservations(self, **parameters: list[str]) -> Any:
+        assert parameters["CapacityReservationIds"] == [RESERVATION]
+        return {"CapacityReservations": [{"AvailabilityZoneId": "usw2-az1"}]}
 
 
 @pytest.fixture(autouse=True)
@@ -52,3 +57,15 @@ def test_no_subnet_in_a_zone_with_the_type_fails_with_zones(subnets: list[str], 
     with pytest.raises(RuntimeError, match=f"a zone that offers {kind}: subnet-1 in usw2-az1") as failed:
         provide(subnets, kind=kind)
     assert ("do: usw2-az4. " if kind == "trn1.32xlarge" else "no zone of the region does. ") in str(failed.value)
+
+
+def test_zone_of_the_reservation_decides_and_replaces_the_selection() -> None:
+    wanted: dict[str, Any] = {"InstanceType": "trn1.32xlarge", "ReservationId": RESERVATION}
+    changed = {"PhysicalResourceId": "subnet-2", "OldResourceProperties": {"InstanceType": "trn1.32xlarge"}}
+    for before in ({}, changed):
+        event = {"ResourceProperties": {**wanted, "SubnetIds": ["subnet-2", "subnet-1"]}, **before}
+        assert node_subnet.provide(event).physical_id == "subnet-1"
+    elsewhere = {"ResourceProperties": {**wanted, "SubnetIds": ["subnet-2", "subnet-3"]}}
+    with pytest.raises(RuntimeError, match=f"a zone that has {RESERVATION}: subnet-2 in usw2-az4") as failed:
+        node_subnet.provide(elsewhere)
+    assert "do: usw2-az1. " in str(failed.value)

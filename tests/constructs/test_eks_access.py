@@ -1,0 +1,91 @@
+"""Node groups for EKS: how nodes join the cluster, get addresses, and reach the zone of their reservation."""
+
+import json
+from typing import Any
+
+import pytest
+from aws_cdk import Environment, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks as eks
+from aws_cdk import aws_eks_v2 as eks_v2
+from aws_cdk import aws_lambda as lambda_
+
+from tests.constructs.plans import RESERVATION
+from tests.constructs.synth import REGION, Template, granted, new_app, new_stack, statements, synthesize
+from tests.constructs.test_eks import CLUSTER_GROUP, GROUP, TRN1, existing_cluster, group_template
+from trainium_cdk import Capacity, NeuronFleet, NeuronNodeGroup, PropsError
+
+MANIFEST = "Custom::AWSCDK-EKS-KubernetesResource"
+ASSIGN = "ec2:AssignIpv6Addresses"
+
+
+def cluster_with_kubectl(stack: Stack, **props: Any) -> eks.Cluster:
+    layer = lambda_.LayerVersion.from_layer_version_arn(
+        stack, "Layer", f"arn:aws:lambda:{REGION}:111122223333:layer:kubectl:1"
+    )
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a", "us-west-2b"], nat_gateways=1)
+    version = eks.KubernetesVersion.V1_33
+    return eks.Cluster(stack, "Cluster", vpc=vpc, version=version, kubectl_layer=layer, default_capacity=0, **props)
+
+
+def joining_template(**props: Any) -> tuple[Template, str]:
+    """The template of a cluster and its group, and the logical ID of the role of the nodes."""
+    stack = Stack(new_app(), "Stack", env=Environment(region=REGION, account="111122223333"))
+    group = NeuronNodeGroup(stack, "Group", cluster=cluster_with_kubectl(stack, **props), instance_type=TRN1)
+    return synthesize(stack), stack.get_logical_id(group.role.node.default_child)  # pyright: ignore[reportArgumentType]
+
+
+def test_config_map_that_the_cluster_overwrites_has_the_role_of_the_nodes() -> None:
+    template, role = joining_template()
+    manifest = template.properties(MANIFEST)
+    assert manifest["Overwrite"] is True
+    text = json.dumps(manifest["Manifest"])
+    assert role in text
+    assert all(name in text for name in ("system:node:{{EC2PrivateDNSName}}", "system:bootstrappers", "system:nodes"))
+
+
+@pytest.mark.parametrize("mode", [eks.AuthenticationMode.API, eks.AuthenticationMode.API_AND_CONFIG_MAP])
+def test_access_entry_of_eks_needs_no_config_map(mode: eks.AuthenticationMode) -> None:
+    template, role = joining_template(authentication_mode=mode)
+    assert role not in json.dumps([*template.resources(MANIFEST).values()])
+
+
+def test_group_in_another_stack_than_its_config_map_is_refused() -> None:
+    app, env = new_app(), Environment(region=REGION, account="111122223333")
+    cluster = cluster_with_kubectl(Stack(app, "Cluster", env=env))
+    with pytest.raises(PropsError, match="cluster with authentication_mode=API_AND_CONFIG_MAP"):
+        NeuronNodeGroup(Stack(app, "Nodes", env=env), "Group", cluster=cluster, instance_type=TRN1)
+
+
+@pytest.mark.parametrize("version", [eks, eks_v2])
+def test_nodes_of_an_ipv6_cluster_assign_addresses_to_their_interfaces(version: Any) -> None:
+    stack = new_stack()
+    vpc = existing_cluster(stack).vpc
+    cluster = version.Cluster.from_cluster_attributes(
+        stack,
+        "Ipv6",
+        cluster_name="ipv6",
+        vpc=vpc,
+        cluster_security_group_id=CLUSTER_GROUP,
+        ip_family=version.IpFamily.IP_V6,
+    )
+    NeuronNodeGroup(stack, "Group", cluster=cluster, instance_type=TRN1)
+    template = synthesize(stack)
+    found = {arn for action, arn in granted(statements(template)) if action == ASSIGN}
+    assert [arn.partition(":ec2:")[2].endswith(":network-interface/*") for arn in found] == [True]
+    assert not any(action == ASSIGN for action, _ in granted(statements(group_template())))
+
+
+def test_zone_of_the_reservation_decides_among_several_subnets() -> None:
+    stack = new_stack()
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a", "us-west-2b"], nat_gateways=1)
+    cluster = existing_cluster(stack, vpc=vpc)
+    reserved, block = Capacity.reservation(RESERVATION), Capacity.capacity_block(RESERVATION.replace("0", "1"))
+    NeuronNodeGroup(stack, "Group", cluster=cluster, instance_type=TRN1, capacity=reserved)
+    NeuronFleet(stack, "Fleet", vpc=vpc, instance_type=TRN1, capacity=block)
+    NeuronNodeGroup(stack, "OnDemand", cluster=cluster, instance_type=TRN1)
+    template = synthesize(stack)
+    choices = [one["Properties"].get("ReservationId") for one in template.resources("Custom::TrnNodeSubnet").values()]
+    assert {*choices} == {RESERVATION, block.reservation_id, None}
+    assert ("ec2:DescribeCapacityReservations", "*") in granted(statements(template))
+    assert len(template.resources(GROUP)) == 2
