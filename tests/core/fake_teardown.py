@@ -77,6 +77,7 @@ class FakeTeardown:
         fatal: The number of changes after which KilledError is raised; 0 for never.
         denied: Names of the reads that fail.
         refused: Names of the changes that fail.
+        outliving: Clauses about nodes that no step ends.
         changes: The changes that were made.
     """
 
@@ -118,6 +119,7 @@ class FakeTeardown:
     fatal: int = 0
     denied: frozenset[str] = frozenset()
     refused: frozenset[str] = frozenset()
+    outliving: list[str] = field(default_factory=list[str])
     changes: list[str] = field(default_factory=list[str])
     stored_notices: list[Notice] = field(default_factory=list[Notice])
     has_membership: bool = True
@@ -174,6 +176,11 @@ class FakeTeardown:
         (stack,) = [stack for stack in self.stacks if stack.stack_id == stack_id]
         self.stacks[self.stacks.index(stack)] = replace(stack, status="DELETE_IN_PROGRESS")
         self._killed_now()
+
+    def outliving_nodes(self, cluster: str) -> Sequence[str]:
+        self._read("outliving_nodes")
+        assert cluster == OWN_CLUSTER
+        return self.outliving
 
     def running_workloads(self, *, engines: Sequence[str], cluster: str) -> Sequence[Workload]:
         self._read("running_work")

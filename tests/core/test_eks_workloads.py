@@ -102,3 +102,22 @@ def test_jobs_of_other_engines_are_found_although_kubectl_fails(
     found = Workloads(running=lambda *_: [work], stop={}, resource_type="")
     monkeypatch.setattr(SageMaker, "workloads", lambda _: found)
     assert [*account.running_workloads(engines=["eks", "sagemaker"], cluster=CLUSTER)] == [work]
+
+
+def test_running_nodes_are_counted_by_node_group_with_the_command_that_ends_them(account: AwsTeardown) -> None:
+    assert account.outliving_nodes(CLUSTER) == []
+    for number, cluster, group in ((2, CLUSTER, "One"), (1, CLUSTER, "Two"), (4, "other", "One")):
+        tags = {"trn:cluster": cluster, "eks:cluster-name": "prod", "eks:nodegroup-name": group}
+        client("ec2").run_instances(
+            ImageId="ami-12c6146b",
+            MinCount=number,
+            MaxCount=number,
+            TagSpecifications=[
+                {"ResourceType": "instance", "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+            ],
+        )
+    one, two = account.outliving_nodes(CLUSTER)
+    assert one.startswith("the EKS node group One runs 2 billed nodes")
+    command = "aws eks update-nodegroup-config --region us-west-2 --cluster-name prod --nodegroup-name Two"
+    assert two.startswith("the EKS node group Two runs 1 billed node;")
+    assert two.endswith(f"{command} --scaling-config desiredSize=0")

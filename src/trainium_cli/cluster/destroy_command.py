@@ -26,7 +26,7 @@ from trainium_core.stacks.description import DescribedResource
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.inventory import Inventory, RetainedResource, inventory
 from trainium_core.teardown.leftovers import StoredBytes
-from trainium_core.teardown.run import StepOutcome, take_down, verdict
+from trainium_core.teardown.run import StepOutcome, outliving_nodes, take_down, verdict
 from trainium_core.teardown.run import others_sentence as foreign_resources
 from trainium_core.teardown.scope import Scope, find_scope
 from trainium_core.teardown.steps import StepProgress
@@ -87,7 +87,8 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
         unread = unreadable_stacks(invocation, plan)
         if unread:
             raise UnavailableError("; ".join(unread))
-        return _nothing(invocation, found, scope, plan)
+        left = outliving_nodes(account, scope, time.sleep)
+        return _ended(invocation, found, left, plan) if left else _nothing(invocation, found, scope, plan)
     _refuse_full_containers(found)
     # A protected stack needs no confirmation: nothing is deleted.
     if not yes and not scope.protected and not click.confirm("\nDestroy this?"):
@@ -95,6 +96,10 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
         return ExitCode.NOT_READY
     with interrupt_message(_INTERRUPTED):
         outcomes = _take_down(account, scope, grace, partial(has_job, invocation, plan, scope.node_stack or ""))
+    return _ended(invocation, found, outcomes, plan)
+
+
+def _ended(invocation: Invocation, found: Inventory, outcomes: Sequence[StepOutcome], plan: Plan) -> ExitCode:
     if invocation.as_json:
         print_json({"region": plan.region, **inventory_as_json(found), **outcomes_as_json(outcomes)})
     else:

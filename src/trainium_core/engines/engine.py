@@ -107,6 +107,14 @@ class Engine(ABC):
         """
         return None
 
+    def outliving_nodes(self, account: AwsService, cluster: str) -> Iterable[str]:  # noqa: ARG002
+        """Clauses about billed nodes with the tag of the cluster that `trn destroy` does not end, and how to end them.
+
+        Raises:
+            UnavailableError: A request failed or was denied.
+        """
+        return ()
+
     @abstractmethod
     def jobs(self, plan: Plan, stack: str, clients: Clients) -> JobEngine:
         """Its jobs in a CloudFormation stack."""

@@ -100,6 +100,10 @@ class AwsTeardown(AwsStackControl, AwsNodeControl):
                 for entry in page["NetworkInterfaces"]:
                     yield entry["NetworkInterfaceId"], tag_values(entry.get("TagSet"))
 
+    def outliving_nodes(self, cluster: str) -> Sequence[str]:
+        """Clauses about billed nodes of the cluster that `trn destroy` does not end, and how to end them."""
+        return [clause for engine in ENGINES.values() for clause in engine.outliving_nodes(self, cluster)]
+
     def running_workloads(self, *, engines: Sequence[str], cluster: str) -> Sequence[Workload]:
         """The running workloads of the cluster on these engines; those of some if others cannot be asked.
 

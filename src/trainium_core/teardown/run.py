@@ -19,6 +19,7 @@ from trainium_core.teardown.steps import (
     DeleteStacks,
     EmptyBuckets,
     EmptyGroups,
+    OutlivingNodes,
     StepProgress,
     StopWorkloads,
     TeardownStep,
@@ -118,7 +119,17 @@ def take_down(
     after: list[TeardownStep] = [EmptyBuckets(account, scope, also_delete=True)]
     after += [DeleteLeftovers(account, scope, kind) for kind in LEFTOVER_KINDS]
     rest = [run(step) if gone else _not_tried(step) for step in after]
-    return (reported, *preparations, stacks, *staying, *rest)
+    return (reported, *preparations, stacks, *staying, *rest, *outliving_nodes(account, scope, pause))
+
+
+def outliving_nodes(account: AwsTeardown, scope: Scope, pause: Pause) -> tuple[StepOutcome, ...]:
+    """The outcome for nodes that no step ends; none if there are no such nodes."""
+
+    def show_nothing(_step: str, _progress: StepProgress) -> None:
+        """Its outcome is shown at the end."""
+
+    outcome = run_step(OutlivingNodes(account, scope), show_nothing, pause)
+    return () if outcome.state == "done" else (outcome,)
 
 
 def verdict(outcomes: Sequence[StepOutcome]) -> Literal["gone", "left", "unknown"]:

@@ -288,6 +288,19 @@ class DeleteLeftovers:
         )
 
 
+@dataclass
+class OutlivingNodes:
+    """Is stuck while nodes are billed that have the tag of the cluster, and that no step ends."""
+
+    account: AwsTeardown
+    scope: Scope
+    name: str = "nodes outside the stacks"
+
+    def advance(self) -> StepProgress:
+        left = self.account.outliving_nodes(self.scope.cluster)
+        return StepProgress(state="stuck" if left else "done", message="; ".join(left) or "there are none")
+
+
 def own_leftovers(
     account: AwsTeardown, scope: Scope, kind: LeftoverKind, *, excluding: Collection[str] = ()
 ) -> Sequence[Leftover]:

@@ -265,3 +265,15 @@ def test_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.Mo
     ended = destroy(monkeypatch, account, "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
     assert f"belongs to the cluster {OTHER_CLUSTER}, not to {OWN_CLUSTER}: it is not touched" in ended.stdout
+
+
+@pytest.mark.parametrize("before", [{}, {"stacks": [], "work": [], "leftovers": []}], ids=["stacks", "nothing else"])
+def test_billed_nodes_of_an_eks_node_group_are_left(monkeypatch: pytest.MonkeyPatch, before: dict[str, Any]) -> None:
+    clause = "the EKS node group Trn1 runs 4 billed nodes"
+    ended = destroy(monkeypatch, FakeTeardown(outliving=[clause], **before), "--yes")
+    printed = " ".join(ended.stdout.split())
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert f"nodes outside the stacks: stuck: {clause}" in printed
+    assert "Resources of trn-pilot are left" in printed
+    unread = destroy(monkeypatch, FakeTeardown(denied=frozenset(["outliving_nodes"]), **before), "--yes")
+    assert unread.exit_code == ExitCode.UNKNOWN

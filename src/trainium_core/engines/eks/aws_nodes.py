@@ -1,6 +1,7 @@
 """Reads the nodes that run the jobs of an EksJobsStack: instances from EC2, their verification from Kubernetes."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainium_core.engines.eks.aws_job_place import kubectl_at, record_place
@@ -10,11 +11,14 @@ from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.fleet_verdict import FleetVerdict
 from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.tags import tag_values
 from trainium_wire.kubernetes import BOOT_ANNOTATION, CLUSTER_LABEL, STATE_ANNOTATION, UNVERIFIED
 from trainium_wire.membership import Membership
 from trainium_wire.stack_record import StackRecord
 
 _EXISTING = ("pending", "running", "stopping", "stopped", "shutting-down")
+_BILLED = ("pending", "running")
+_CLUSTER, _GROUP = "eks:cluster-name", "eks:nodegroup-name"  # tags that EKS sets
 _FAILED = "failed: "
 _UNTESTED = "untested"
 
@@ -25,14 +29,7 @@ def outside_nodes(account: AwsService, record: StackRecord) -> NodesReport:
     Raises:
         UnavailableError: A request failed or was denied.
     """
-    filters = [
-        {"Name": f"tag:{CLUSTER_TAG}", "Values": [record.cluster]},
-        {"Name": "tag:eks:cluster-name", "Values": [str(record.settings.get("eks_cluster", ""))]},
-        {"Name": "instance-state-name", "Values": [*_EXISTING]},
-    ]
-    with read_errors("ec2:DescribeInstances"):
-        pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
-        instances = sorted(pages.search("Reservations[].Instances[]"), key=lambda each: each["InstanceId"])
+    instances = _instances(account, record.cluster, f"tag:{_CLUSTER}", str(record.settings.get("eks_cluster", "")))
     objects = dict[str, Mapping[str, Any]]()
     if instances:
         kubectl = kubectl_at(account, record_place(record))
@@ -40,6 +37,32 @@ def outside_nodes(account: AwsService, record: StackRecord) -> NodesReport:
         objects = {each["spec"].get("providerID", "").rpartition("/")[2]: each for each in found}
     nodes = tuple(_status(each, objects.get(each["InstanceId"])) for each in instances)
     return NodesReport(nodes=nodes, verdict=_verdict(nodes), membership=Membership(), asleep=False)
+
+
+def outliving_nodes(account: AwsService, cluster: str) -> Iterator[str]:
+    """A clause about each node group with billed nodes that have the tag of the cluster. Raises UnavailableError."""
+    tags = [tag_values(each["Tags"]) for each in _instances(account, cluster, "tag-key", _GROUP, states=_BILLED)]
+    groups = Counter((each.get(_CLUSTER, ""), each[_GROUP]) for each in tags)
+    for (eks_cluster, group), number in sorted(groups.items()):
+        yield (
+            f"the EKS node group {group} runs {count(number, 'billed node')}; to end them, run: "
+            f"aws eks update-nodegroup-config --region {account.region} --cluster-name {eks_cluster} "
+            f"--nodegroup-name {group} --scaling-config desiredSize=0"
+        )
+
+
+def _instances(
+    account: AwsService, cluster: str, name: str, value: str, *, states: Sequence[str] = _EXISTING
+) -> Sequence[Mapping[str, Any]]:
+    filters = [
+        {"Name": f"tag:{CLUSTER_TAG}", "Values": [cluster]},
+        {"Name": name, "Values": [value]},
+        {"Name": "instance-state-name", "Values": [*states]},
+    ]
+    with read_errors("ec2:DescribeInstances"):
+        pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
+        found = [*pages.search("Reservations[].Instances[]")]
+    return sorted(found, key=lambda each: each["InstanceId"])
 
 
 def _status(described: Mapping[str, Any], node: Mapping[str, Any] | None) -> NodeStatus:

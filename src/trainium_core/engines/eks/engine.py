@@ -76,6 +76,11 @@ class Eks(Engine):
 
         return outside_nodes(account, record)
 
+    def outliving_nodes(self, account: AwsService, cluster: str) -> Iterable[str]:
+        from trainium_core.engines.eks.aws_nodes import outliving_nodes
+
+        return outliving_nodes(account, cluster)
+
     def jobs(self, plan: Plan, stack: str, clients: Clients) -> JobEngine:
         from trainium_core.engines.eks.aws_jobs import KubernetesJobs
 
