@@ -18,6 +18,9 @@ NODE_STATE_TAG = "trn:node"
 NODE_REASON_TAG = "trn:reason"
 """Tag on an instance: why it failed or drains; empty for a verified node."""
 
+RECORDS_TAG = "trn:records"
+"""Tag on an instance of an EKS node group: the bucket of its record."""
+
 STOPPED_TAG = "trn:stopped"
 """Tag on the topic of a pilot: why the controller keeps the nodes stopped."""
 

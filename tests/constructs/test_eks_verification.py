@@ -56,6 +56,13 @@ def user_data(template: Template) -> str:
     return as_text(template.properties(TEMPLATE)["LaunchTemplateData"]["UserData"]["Fn::Base64"])
 
 
+def test_instances_name_the_bucket_of_their_records() -> None:
+    template = verified()
+    specifications = template.properties(TEMPLATE)["LaunchTemplateData"]["TagSpecifications"]
+    (tags,) = [one["Tags"] for one in specifications if one["ResourceType"] == "instance"]
+    assert {"Key": "trn:records", "Value": {"Ref": template.logical_id("AWS::S3::Bucket")}} in tags
+
+
 def test_user_data_name_bucket_role_and_script() -> None:
     template = verified()
     files = yaml.safe_load(parts_of(user_data(template))["text/cloud-config"])["write_files"]

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from moto import mock_aws
 
-from tests.core.aws_stubs import client, put_record, stack_record
+from tests.core.aws_stubs import client, create_bucket, put_record, stack_record
 from tests.core.fake_kubectl import Recorder
-from trainium_core.engines.eks.aws_nodes import node_state
+from tests.core.job_bucket import BUCKET
+from trainium_core.engines.eks.aws_nodes import node_state, node_status
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import NodesReport, NoFleetError
 from trainium_runtime.errors import UnavailableError
@@ -17,6 +19,7 @@ from trainium_runtime.errors import UnavailableError
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 CLUSTER, STACK, BOOT = "trn-pilot", "EksJobsStack", "b-1"
+AT = "2026-11-29T12:00:00Z"
 TAINT = {"key": "trn/unverified", "value": "true", "effect": "NoSchedule"}
 NEURON = {"key": "aws.amazon.com/neuron", "value": "true", "effect": "NoSchedule"}
 
@@ -26,11 +29,16 @@ def node(
 ) -> dict[str, Any]:
     annotations = {"trn/verification": state, "trn/verified-boot": boot}
     return {
-        "metadata": {"annotations": {key: value for key, value in annotations.items() if value is not None}},
+        "metadata": {
+            "creationTimestamp": AT,
+            "annotations": {key: value for key, value in annotations.items() if value is not None},
+        },
         "spec": {"providerID": f"aws:///us-west-2d/{instance}", "taints": [NEURON, *([TAINT] if tainted else [])]},
         "status": {
             "nodeInfo": {"bootID": BOOT},
-            "conditions": [{"type": "Ready", "status": ready, "message": "no network plugin"}],
+            "conditions": [
+                {"type": "Ready", "status": ready, "message": "no network plugin", "lastTransitionTime": AT}
+            ],
         },
     }
 
@@ -44,6 +52,7 @@ def node(
         (node(None), "booting", "tainted: no pod of the DaemonSet verifies it yet"),
         (node("verified", tainted=False, boot="b-0"), "booting", "not verified since its last boot"),
         (node("verified", tainted=False, boot=BOOT, ready="False"), "not ready", "no network plugin"),
+        (node(None, ready="Unknown"), "not ready", "no network plugin"),
         (node(None, tainted=False), "untested", "its node group has no NodeVerification"),
     ],
 )
@@ -113,3 +122,46 @@ def test_only_existing_nodes_need_kubectl(account: AwsNodes, monkeypatch: pytest
     launch(1)
     with pytest.raises(UnavailableError, match="kubectl is not in the PATH"):
         account.outside_nodes(STACK)
+
+
+@pytest.mark.parametrize(
+    ("found", "problem"),
+    [
+        (None, "not in Kubernetes"),
+        (node("verified", tainted=False, boot=BOOT, ready="Unknown"), "no network plugin"),
+        (node(None), "no pod of the DaemonSet"),
+    ],
+    ids=["not joined", "not ready", "no pod"],
+)
+def test_silent_node_has_failed_after_half_an_hour_or_by_its_record(found: Any, problem: str) -> None:
+    began = datetime(2026, 11, 29, 12, tzinfo=UTC)
+    instance = {"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": began}
+    early, late = began + timedelta(minutes=30), began + timedelta(minutes=31)
+    assert node_status(instance, found, lambda _: "", early).state in ("booting", "not ready")
+    status = node_status(instance, found, lambda _: "", late)
+    assert status.state == "failed"
+    assert problem in status.problem
+    assert status.problem.endswith("(for 31 minutes)")
+    recorded = node_status(instance, found, lambda _: "efa: 0 of 8", early)
+    assert (recorded.state, recorded.problem) == ("failed", "efa: 0 of 8")
+
+
+def test_node_that_is_being_verified_does_not_fail_with_time() -> None:
+    late = datetime(2030, 1, 1, tzinfo=UTC)
+    instance = {"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": datetime(2026, 1, 1, tzinfo=UTC)}
+    assert node_status(instance, node("waiting: a process uses a device"), lambda _: "old", late).state == "booting"
+
+
+def test_reason_is_read_from_the_bucket_that_the_instance_names(account: AwsNodes, kubectl: Recorder) -> None:
+    first, second = launch(2)
+    client("ec2").create_tags(Resources=[first], Tags=[{"Key": "trn:records", "Value": BUCKET}])
+    client("ec2").create_tags(Resources=[second], Tags=[{"Key": "trn:records", "Value": "deleted"}])
+    create_bucket(BUCKET)
+    record = {"instance_id": first, "state": "failed", "reason": "neuron-devices: 15 of 16", "time": AT}
+    key = f"nodes/AROA0123456789ABCDEF0:{first}.json"
+    client("s3").put_object(Bucket=BUCKET, Key=key, Body=json.dumps(record))
+    kubectl.items()
+    found = report(account)
+    assert found.verdict.reason == f"failed: {first}"
+    assert [each.state for each in found.nodes] == ["failed", "booting"]
+    assert found.nodes[0].problem == "neuron-devices: 15 of 16"

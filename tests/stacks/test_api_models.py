@@ -20,6 +20,7 @@ PLAUSIBLE = {
     "LaunchTemplateId": "lt-0123456789abcdef0",
     "Version": "1",
     "VPCZoneIdentifier": "subnet-0123456789abcdef0",
+    "Value": "value-of-a-tag",
 }
 """Examples of the values that CloudFormation fills in, by the name of the property."""
 

@@ -37,6 +37,7 @@ from trainium_core.plan.rules.nodes import block_nodes, block_placement
 from trainium_core.plan.settings.network import CardInterfaceType
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
+from trainium_runtime.naming import RECORDS_TAG
 from trainium_userdata.eks import VERIFY_LABEL
 from trainium_wire.kubernetes import CLUSTER_LABEL, NEURON
 
@@ -217,7 +218,7 @@ class NeuronNodeGroup(Resource):
                 user_data=user_data,
                 volume_key=volume_key,
                 block_devices=block_devices,
-                tags={},
+                tags={RECORDS_TAG: node_verification.bucket.bucket_name} if node_verification else {},
             ),
         )
         self._group = eks.CfnNodegroup(

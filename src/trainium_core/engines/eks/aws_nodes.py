@@ -1,7 +1,9 @@
 """Reads the nodes that run the jobs of an EksJobsStack: instances from EC2, their verification from Kubernetes."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainium_core.engines.eks.aws_job_place import kubectl_at, record_place
@@ -9,11 +11,16 @@ from trainium_core.nodes.report import NodesReport, NodeStatus, node_instance
 from trainium_core.plurals import count
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.fleet_verdict import FleetVerdict
-from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.naming import CLUSTER_TAG, RECORDS_TAG
+from trainium_runtime.node_store import NodeStore
 from trainium_runtime.tags import tag_values
+from trainium_wire.formats import moment
+from trainium_wire.keys import RECORDS_PREFIX
 from trainium_wire.kubernetes import BOOT_ANNOTATION, CLUSTER_LABEL, STATE_ANNOTATION, UNVERIFIED
 from trainium_wire.membership import Membership
+from trainium_wire.node_record import StoredRecord, failures
 from trainium_wire.stack_record import StackRecord
 
 _EXISTING = ("pending", "running", "stopping", "stopped", "shutting-down")
@@ -21,6 +28,10 @@ _BILLED = ("pending", "running")
 _CLUSTER, _GROUP = "eks:cluster-name", "eks:nodegroup-name"  # tags that EKS sets
 _FAILED = "failed: "
 _UNTESTED = "untested"
+_NOT_JOINED = "not in Kubernetes: its console shows how far it has booted"
+_MINUTE, _PATIENCE = timedelta(minutes=1), timedelta(minutes=30)
+"""After this time a node has failed that does not join, is not ready or is not being verified. Joining, with the
+download of the image, takes a few minutes."""
 
 
 def outside_nodes(account: AwsService, record: StackRecord) -> NodesReport:
@@ -35,7 +46,8 @@ def outside_nodes(account: AwsService, record: StackRecord) -> NodesReport:
         kubectl = kubectl_at(account, record_place(record))
         found = kubectl.items("nodes", f"{CLUSTER_LABEL}={record.cluster}")
         objects = {each["spec"].get("providerID", "").rpartition("/")[2]: each for each in found}
-    nodes = tuple(_status(each, objects.get(each["InstanceId"])) for each in instances)
+    failed, now = _Failures(account), datetime.now(UTC)
+    nodes = tuple(node_status(each, objects.get(each["InstanceId"]), failed.of, now) for each in instances)
     return NodesReport(nodes=nodes, verdict=_verdict(nodes), membership=Membership(), asleep=False)
 
 
@@ -65,13 +77,56 @@ def _instances(
     return sorted(found, key=lambda each: each["InstanceId"])
 
 
-def _status(described: Mapping[str, Any], node: Mapping[str, Any] | None) -> NodeStatus:
+class _Failures:
+    """Why nodes have failed, from their records in the buckets that the tags of their instances name."""
+
+    def __init__(self, account: AwsService) -> None:
+        self._account = account
+        self._reasons = dict[str, Mapping[str, str]]()
+
+    def of(self, instance: Mapping[str, Any]) -> str:
+        """The reason in the record of a failed node; empty without such a record, or if it cannot be read."""
+        bucket = tag_values(instance.get("Tags")).get(RECORDS_TAG, "")
+        if bucket and bucket not in self._reasons:
+            self._reasons[bucket] = self._read(bucket)
+        return self._reasons.get(bucket, {}).get(instance["InstanceId"], "")
+
+    def _read(self, bucket: str) -> Mapping[str, str]:
+        records: Mapping[str, StoredRecord] = {}
+        with suppress(UnavailableError), read_errors(f"s3:GetObject on the bucket {bucket}"):
+            records = NodeStore(self._account.client("s3"), bucket, RECORDS_PREFIX).records()
+        return {instance: records[instance].record.reason for instance in failures(records)}
+
+
+def node_status(
+    described: Mapping[str, Any],
+    node: Mapping[str, Any] | None,
+    failure_of: Callable[[Mapping[str, Any]], str],
+    now: datetime,
+) -> NodeStatus:
+    """The status of an instance and its Node.
+
+    A node that does not join Kubernetes, is not ready or is not being verified has failed if its record has a failure,
+    or after half an hour.
+
+    Args:
+        described: EC2's description of the instance.
+        node: The Node of Kubernetes; None if there is none.
+        failure_of: Returns the reason in the record of a failed node; otherwise an empty text.
+        now: The current time.
+    """
     instance = node_instance(described["InstanceId"], described)
-    state, problem = (instance.state, "")
+    state, problem, since = instance.state, "", None
     if node is not None:
-        state, problem = node_state(node)
+        state, problem, since = node_state(node)
     elif instance.state in ("pending", "running"):
-        state, problem = "booting", "not in Kubernetes: if the checks before kubelet failed, its console has the reason"
+        state, problem, since = "booting", _NOT_JOINED, instance.launched
+    if since is not None:
+        reason = failure_of(described)
+        if reason:
+            state, problem = "failed", reason
+        elif now - since > _PATIENCE:
+            state, problem = "failed", f"{problem} (for {count((now - since) // _MINUTE, 'minute')})"
     return NodeStatus(
         instance_id=instance.instance_id,
         zone=instance.zone,
@@ -84,22 +139,28 @@ def _status(described: Mapping[str, Any], node: Mapping[str, Any] | None) -> Nod
     )
 
 
-def node_state(node: Mapping[str, Any]) -> tuple[str, str]:
-    """State and problem of a Node of Kubernetes, by the taint and the annotations of its verification."""
-    annotations, status = node["metadata"].get("annotations", {}), node.get("status", {})
+def node_state(node: Mapping[str, Any]) -> tuple[str, str, datetime | None]:
+    """State and problem of a Node of Kubernetes, by its readiness, and the taint and annotations of its verification.
+
+    The third value is the time since which nothing reports on the node; None if kubelet and the DaemonSet do.
+    """
+    meta, status = node["metadata"], node.get("status", {})
+    annotations = meta.get("annotations", {})
     said = annotations.get(STATE_ANNOTATION, "")
     if said.startswith(_FAILED):
-        return "failed", said.removeprefix(_FAILED)
-    if any(taint["key"] == UNVERIFIED for taint in node["spec"].get("taints", ())):
-        return "booting", f"tainted: {said or 'no pod of the DaemonSet verifies it yet'}"
-    if not said:
-        return _UNTESTED, "neither tainted nor verified: its node group has no NodeVerification"
-    if annotations.get(BOOT_ANNOTATION) != status.get("nodeInfo", {}).get("bootID"):
-        return "booting", "not verified since its last boot, and not tainted yet"
+        return "failed", said.removeprefix(_FAILED), None
     for each in status.get("conditions", ()):
         if each["type"] == "Ready" and each["status"] != "True":
-            return "not ready", each.get("message", "kubelet does not report")
-    return "verified", ""
+            problem = each.get("message", "kubelet does not report")
+            return "not ready", problem, moment(each.get("lastTransitionTime"))
+    if any(taint["key"] == UNVERIFIED for taint in node["spec"].get("taints", ())):
+        problem = f"tainted: {said or 'no pod of the DaemonSet verifies it yet'}"
+        return "booting", problem, None if said else moment(meta.get("creationTimestamp"))
+    if not said:
+        return _UNTESTED, "neither tainted nor verified: its node group has no NodeVerification", None
+    if annotations.get(BOOT_ANNOTATION) != status.get("nodeInfo", {}).get("bootID"):
+        return "booting", "not verified since its last boot, and not tainted yet", None
+    return "verified", "", None
 
 
 def _verdict(nodes: Sequence[NodeStatus]) -> FleetVerdict:
