@@ -12,6 +12,7 @@ from trainium_core.evidence.fidelity import LOSS_CURVES
 from trainium_core.evidence.gates import judged_fidelity
 from trainium_core.evidence.metric import Metric, unknown
 from trainium_core.evidence.record import Comparability, Record
+from trainium_core.evidence.statistics import runs_mean, runs_ratio
 
 REFERENCE = GPU.runs[0].loss[1:4]
 RATIO = Metric(value=1.0, unit="ratio", low=0.9, high=1.1, level=0.95, origin="derived", method="x")
@@ -21,12 +22,13 @@ def training(losses: tuple[tuple[float | None, ...], ...]) -> Record:
     """A Trainium record with these losses in each run, and a fidelity of 0.001 against those of the GPU."""
     runs = tuple(replace(run, loss=losses) for run in GOOD.runs)
     met = judged_fidelity(LOSS_CURVES, GPU.id, 0.001, 0.01, compared=9, expected=9, counted=9)
-    return replace(GOOD, runs=runs, fidelity=(met,))
+    return with_workload(replace(GOOD, runs=runs, fidelity=(met,)), steps=3)
 
 
 def reference() -> Record:
     """The GPU record with three counted steps, 2 to 4."""
-    return replace(GPU, runs=tuple(replace(run, loss=REFERENCE, steps=3, last_step=4) for run in GPU.runs))
+    runs = tuple(replace(run, loss=REFERENCE, steps=3, last_step=4, phases={}) for run in GPU.runs)
+    return with_workload(replace(GPU, runs=runs), steps=3)
 
 
 def scaled(factor: float) -> tuple[tuple[float | None, ...], ...]:
@@ -69,7 +71,7 @@ def test_reference_without_a_record_prevents_go() -> None:
 @pytest.mark.parametrize(
     ("other", "ratio", "problem"),
     [
-        (with_metric(GPU, value=10.2), RATIO, ""),
+        (with_metric(replace(GPU, runs=GOOD.runs), value=10.2), RATIO, ""),
         (GPU, replace(RATIO, value=1.08), "the ratio tokens_per_second to lm-p5 is 1.08, but the values are 10.0 and"),
         (replace(GPU, metrics={}), RATIO, "to lm-p5 is 1.0, but the values are 10.0 and None"),
         (GPU, replace(RATIO, value=0.2, low=0.1, high=0.3), "the ratio tokens_per_second to lm-p5 is 0.2, but"),
@@ -83,6 +85,60 @@ def test_ratio_that_the_values_contradict_prevents_go(other: Record, ratio: Metr
     decision = decide(evidence(replace(GOOD, comparable=(compared,)), other))
     assert decision.verdict == (NOT_YET if problem else GO)
     assert problem in "".join(decision.reasons)
+
+
+def measured(record: Record, steps: float) -> Record:
+    """The record with runs of 100 steps in 10, 12 and 11 s, and with the steps per second, times a factor."""
+    rates = [10.0, 100 / 12, 100 / 11]
+    runs = tuple(replace(run, steps=100, tokens=None, phases={"step": 100 / rate}, step_seconds=(1 / rate,) * 100)
+                 for run, rate in zip(record.runs, rates, strict=True))  # fmt: skip
+    metric = runs_mean([rate * steps for rate in rates], "steps/s")
+    return replace(record, runs=runs, metrics={**record.metrics, "steps_per_second": metric})
+
+
+def test_metric_that_its_runs_contradict_prevents_go() -> None:
+    assert decide(evidence(measured(GOOD, 1), GPU)).verdict == GO
+    decision = decide(evidence(measured(GOOD, 3), GPU))
+    assert decision.verdict == NOT_YET
+    assert "lm-trn2: steps_per_second is 27.4" in decision.reasons[0]
+    assert "but its runs give 9.1" in decision.reasons[0]
+    percentile = Metric(value=0.2, unit="s", n=3, low=0.1, high=0.3, origin="measured")
+    wrong = measured(GOOD, 1)
+    wrong = replace(wrong, metrics={**wrong.metrics, "step_seconds_p50": percentile})
+    assert "step_seconds_p50 is 0.2" in decide(evidence(wrong, GPU)).reasons[0]
+
+
+def test_cost_that_its_runs_contradict_prevents_go() -> None:
+    name = "usd_per_million_tokens_paid"
+    cost = Metric(value=1.0, unit="USD", n=3, low=0.9, high=1.1, level=0.95, origin="derived", method="x")
+    priced = with_hardware(replace(GPU, metrics={**GPU.metrics, name: cost}), usd_hour=36.0)
+    decision = decide(evidence(GOOD, priced))
+    assert decision.verdict == NOT_YET
+    assert "lm-p5: usd_per_million_tokens_paid is 1.0 (0.9 to 1.1), but its runs give 1001" in decision.reasons[0]
+
+
+def test_narrowed_interval_of_a_ratio_prevents_go() -> None:
+    ratio = runs_ratio([10.0, 100 / 12, 100 / 11], [9.6, 10.0, 10.4], "x")
+    narrow = replace(ratio, low=(ratio.value or 0) * 0.99, high=(ratio.value or 0) * 1.01)
+    for stated, verdict in ((ratio, GO), (narrow, NOT_YET)):
+        compared = Comparability(
+            against=GPU.id, equal=(), different=(), comparable=True, ratios={"steps_per_second": stated}
+        )
+        theirs = replace(GPU, metrics={**GPU.metrics, "steps_per_second": runs_mean([9.6, 10.0, 10.4], "steps/s")})
+        theirs = replace(theirs, runs=tuple(
+            replace(run, steps=100, phases={"step": 100 / rate}, tokens=None)
+            for run, rate in zip(theirs.runs, (9.6, 10.0, 10.4), strict=True)
+        ))  # fmt: skip
+        decision = decide(evidence(replace(measured(GOOD, 1), comparable=(compared,)), theirs))
+        assert decision.verdict == verdict
+    assert "but the runs give" in decision.reasons[0]
+
+
+def test_run_with_fewer_steps_than_the_workload_prevents_go() -> None:
+    runs = tuple(replace(run, steps=2, last_step=3) for run in GOOD.runs)
+    decision = decide(evidence(replace(GOOD, runs=runs), GPU))
+    assert decision.verdict == NOT_YET
+    assert "lm-trn2: the run lm-1 counts with 2 steps, but the workload has 100" in decision.reasons[0]
 
 
 def quoted(low: float | None = None, high: float | None = None) -> Record:

@@ -7,7 +7,8 @@ from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.fidelity import recomputed_fidelity
 from trainium_core.evidence.gates import NOT_MEASURED, Fidelity
 from trainium_core.evidence.metric import Metric
-from trainium_core.evidence.record import TCO, Comparability, Record
+from trainium_core.evidence.recomputed import is_same, recomputed_ratio, wrong_metrics
+from trainium_core.evidence.record import BENCH, TCO, Comparability, Record
 from trainium_core.evidence.tco import BREAK_EVEN, LINE, SAVING, TOTAL
 
 _ROUNDING = 1e-6
@@ -20,6 +21,8 @@ def contradictions(records: Iterable[Record]) -> Iterator[str]:
     """Statements of records that the other records do not support, one sentence each without a period."""
     by_id = {record.id: record for record in records}
     for record in by_id.values():
+        if record.kind == BENCH:
+            yield from wrong_metrics(record)
         for check in record.fidelity:
             if check.reference not in by_id:
                 yield f"{record.id} compares its results with {check.reference}, whose results file is missing"
@@ -63,6 +66,10 @@ def _wrong_ratios(compared: Comparability, record: Record, other: Record) -> Ite
             yield f"{place} is {ratio.value}, but the values are {values}"
         elif name.endswith("_paid") and of_paid.different and not verdict.different:
             yield f"{place} is {ratio.value}, but the paid costs are {of_paid.verdict}"
+        elif (again := recomputed_ratio(record, other, name)) is not None:
+            if not is_same(ratio, again):
+                stated, computed = (f"{side.value} ({side.low} to {side.high})" for side in (ratio, again))
+                yield f"{place} is {stated}, but the runs give {computed}"
         elif not isclose(ratio.value, ours.value / theirs.value, rel_tol=_NEAR + _spread(ours) + _spread(theirs)):
             yield f"{place} is {ratio.value}, but the values are {ours.value} and {theirs.value}"
 
