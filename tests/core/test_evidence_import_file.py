@@ -158,8 +158,9 @@ def with_reference(folder: Path, losses: str, **workload: Any) -> tuple[BenchFil
 @pytest.mark.parametrize(
     ("losses", "state"),
     [
-        ("[[1, 6.99], [205, 4.95SEED]]", "met"),
-        ("[[1, 6.99], [205, 4.SEED]]", "not met"),
+        ("[[1, 6.99], [105, 5.95SEED], [205, 4.95SEED]]", "met"),
+        ("[[1, 6.99], [105, 5.95SEED], [205, 4.SEED]]", "not met"),
+        ("[[1, 6.99], [205, 4.95SEED]]", "not measured"),
         ("[[1, 6.99], [299, 4.0SEED], [300, 4.0]]", "not measured"),
     ],
 )

@@ -54,8 +54,8 @@ def _compared_results(
 def _warnings(check: Fidelity, record: Record, reference: Record) -> Iterator[str]:
     if check.value == 0:
         yield "the losses equal those of the reference in every digit: was the reference compared with itself?"
-    last = {seed: run.last_step for seed, run in _counted_runs(reference).items()}
-    later = [step for seed, step in _losses(record) if step > (last.get(seed) or step)]
+    last = {seed: steps.stop for seed, steps in _counted_steps(reference, record).items() if steps}
+    later = [step for seed, step in _losses(record) if step >= last.get(seed, step + 1)]
     if later:
         yield (
             f"the losses of {count(len(later), 'step')} after the last counted step of {reference.id} were not compared"
@@ -69,17 +69,15 @@ def loss_fidelity(record: Record, reference: Record, seeds: Sequence[int], limit
     the fidelity unmeasured. The value includes the steps of the warm-up for which both sides have a loss. One loss of
     the side that is not finite, at any step, misses the limit.
     """
-    losses, of_reference, runs = _losses(record), _losses(reference), _counted_runs(reference)
-    references = {key: loss for key, loss in of_reference.items() if key[1] in _counted_steps(runs[key[0]])}
+    losses, of_reference, counted = _losses(record), _losses(reference), _counted_steps(reference, record)
+    references = {key: loss for key, loss in of_reference.items() if key[1] in counted[key[0]]}
     shared = {
         (seed, step): _relative_difference(loss, other)
         for (seed, step), other in of_reference.items()
-        if (loss := losses.get((seed, step))) is not None
-        and other is not None
-        and step < _counted_steps(runs[seed]).stop
+        if (loss := losses.get((seed, step))) is not None and other is not None and step < counted[seed].stop
     }
     not_finite = sorted((step, seed) for (seed, step), loss in losses.items() if loss is None)
-    why = _same_seed(record) or _same_seed(reference) or next(_problems(losses, references, seeds, runs), None)
+    why = _same_seed(record) or _same_seed(reference) or next(_problems(losses, references, seeds, counted), None)
     if not_finite:
         step, seed = not_finite[0]
         why = f"{len(not_finite)} of {len(losses)} losses are not finite, the first at step {step} with seed {seed}"
@@ -90,7 +88,7 @@ def loss_fidelity(record: Record, reference: Record, seeds: Sequence[int], limit
         limit,
         compared=len(shared.keys() & references.keys()),
         expected=len(references),
-        counted=sum(_length(_counted_steps(run)) for run in runs.values()),
+        counted=sum(map(_length, counted.values())),
         not_finite=len(not_finite),
         why_null=why,
     )
@@ -115,19 +113,24 @@ def _relative_difference(loss: float, other: float) -> float:
     return min(abs(loss - other) / max(abs(other), _LEAST), sys.float_info.max)
 
 
-def _counted_runs(record: Record) -> Mapping[int, RecordedRun]:
-    """The runs that count, by seed."""
-    return {run.seed or 0: run for run in record.runs if run.excluded is None}
-
-
 def _same_seed(record: Record) -> str:
     """Why losses by seed are not those of all runs that count; empty if they are."""
     seeds = [run.seed for run in record.runs if run.excluded is None]
     return "" if len({*seeds}) == len(seeds) else f"runs of {record.id} have the same seed, or none"
 
 
-def _counted_steps(run: RecordedRun) -> range:
-    """The numbers of the counted steps; empty if they are unknown."""
+def _counted_steps(reference: Record, record: Record) -> Mapping[int, range]:
+    """The numbers of the counted steps by seed, of the runs of the reference that count; empty if they are unknown.
+
+    An imported reference has losses without counted steps: those of the other record apply.
+    """
+    of_reference, of_record = (
+        {run.seed or 0: _range(run) for run in side.runs if run.excluded is None} for side in (reference, record)
+    )
+    return {seed: steps or of_record.get(seed, range(0)) for seed, steps in of_reference.items()}
+
+
+def _range(run: RecordedRun) -> range:
     if run.last_step is None or run.steps is None:
         return range(0)
     return range(run.last_step - run.steps + 1, run.last_step + 1)
@@ -138,11 +141,11 @@ def _length(steps: range) -> int:
     return steps.stop - steps.start
 
 
-def _problems(
-    losses: Losses, references: Losses, seeds: Sequence[int], runs: Mapping[int, RecordedRun]
-) -> Iterator[str]:
+def _problems(losses: Losses, references: Losses, seeds: Sequence[int], counted: Mapping[int, range]) -> Iterator[str]:
     for seed in seeds:
-        yield from _gaps(sorted(step for of_seed, step in references if of_seed == seed), runs.get(seed), seed)
+        yield from _gaps(
+            sorted(step for of_seed, step in references if of_seed == seed), counted.get(seed, range(0)), seed
+        )
     if not seeds:
         yield "the reference has no runs"
     for (seed, step), loss in references.items():
@@ -152,9 +155,8 @@ def _problems(
             yield f"the side has no loss at step {step} with seed {seed}"
 
 
-def _gaps(steps: Sequence[int], run: RecordedRun | None, seed: int) -> Iterator[str]:
+def _gaps(steps: Sequence[int], counted: range, seed: int) -> Iterator[str]:
     """Why losses at these steps do not represent all counted steps of a run of the reference."""
-    counted = range(0) if run is None else _counted_steps(run)
     if not steps:
         yield f"the reference has no losses at counted steps with seed {seed}"
     elif len(steps) < min(2, _length(counted)):

@@ -337,9 +337,11 @@ def test_import_writes_a_record_and_starts_nothing(jobs: list[Job]) -> None:
 
 
 def test_imported_losses_are_the_reference_of_a_side(jobs: list[Job]) -> None:
-    runs = "".join(f"[[runs]]\nseed = {seed}\nloss = [[{{}}, {seed / 8}], [4, 0.75]]\n" for seed in (11, 12, 13))
+    runs = "".join(
+        f"[[runs]]\nseed = {seed}\nloss = [[{{}}, {seed / 8}], [2, 1.5], [4, 0.75]]\n" for seed in (11, 12, 13)
+    )
     gpu = 'id = "h100"\nside = "gpu"\n[workload]\nname = "lm"\n[hardware]\ntype = "dgx-h100"\n'
-    Path("gpu.toml").write_text(gpu + runs.format(5, 5, 5))
+    Path("gpu.toml").write_text(gpu + runs.format(3, 3, 3))
     Path("bench.toml").write_text(FILE + '[fidelity]\nreference = "imported/h100.json"\n')
     refused = run("bench", *TWO, "bench.toml")
     assert (refused.exit_code, jobs) == (ExitCode.BAD_INPUT, [])
@@ -347,13 +349,13 @@ def test_imported_losses_are_the_reference_of_a_side(jobs: list[Job]) -> None:
     ended = run("bench", *TWO, "bench.toml")
     assert ended.exit_code == ExitCode.NOT_READY, ended.output
     (check,) = record().fidelity
-    assert (check.reference, check.state, check.compared) == ("h100", "not met", 6)
+    assert (check.reference, check.state, check.compared) == ("h100", "not met", 9)
     shown = " ".join(run("report", "evidence").output.split())
     assert "h100, whose results file is missing" not in shown
     # The same numbers, imported again, are the same reference.
     run("bench", "--import", "gpu.toml", "--output", "imported")
     assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.NOT_READY
-    Path("gpu.toml").write_text(gpu + runs.format(3, 3, 3))
+    Path("gpu.toml").write_text(gpu + runs.format(1, 1, 1))
     run("bench", "--import", "gpu.toml", "--output", "imported")
     changed = run("bench", *TWO, "bench.toml")
     assert changed.exit_code == ExitCode.BAD_INPUT
