@@ -63,6 +63,7 @@ def test_example_of_the_guide_is_a_record(tmp_path: Path) -> None:
     [
         (('source = "run 4711 of our tracker"', ""), "a quoted number needs source and date"),
         (('id = "lm-h100"', ""), "id is missing"),
+        (('id = "lm-h100"', 'id = "../lm"'), "id is '../lm'; it must be up to 100 letters"),
         (('side = "gpu"', 'side = "trainium"'), "which is not of this side"),
         ((', "run-3.json"', ""), "results has 2 files; it needs one for each of at least 3 runs"),
         (('"run-3.json"', '"absent.json"'), "results: absent.json: "),
@@ -205,6 +206,15 @@ def test_reference_without_what_is_compared_is_refused(change: tuple[str, str], 
     text = OTHER_SIDE.replace('reference = "gpu"', 'reference = "lm-h100.json"')
     with pytest.raises(TomlFileError, match=re.escape(message)):
         measured_side(tmp_path, text.replace(*change))
+
+
+def test_reference_whose_id_is_a_path_is_refused(tmp_path: Path) -> None:
+    with_reference(tmp_path, "[[105, 5.95], [205, 4.9SEED]]")
+    reference = tmp_path / "lm-h100.json"
+    reference.write_text(reference.read_text().replace('"id": "lm-h100"', '"id": "../lm"'))
+    text = OTHER_SIDE.replace('reference = "gpu"', 'reference = "lm-h100.json"')
+    with pytest.raises(TomlFileError, match=re.escape("its id is '../lm', which is not the name of a file")):
+        measured_side(tmp_path, text)
 
 
 def test_reference_that_is_no_record_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from trainium_core.evidence.gates import LIMIT
 from trainium_core.evidence.metric import FEWEST_RUNS
-from trainium_core.evidence.record import BENCH, BenchWorkload, Input, Record, RecordError, read_record
+from trainium_core.evidence.record import BENCH, RECORD_ID, BenchWorkload, Input, Record, RecordError, read_record
 from trainium_core.evidence.toml_file import TomlFileError, TomlReader, is_number, parse_toml
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 
@@ -230,6 +230,8 @@ class _Reading(TomlReader):
         except (OSError, RecordError) as error:
             self.problems.append(f"{place}: {error}")
             return None
+        if not RECORD_ID.fullmatch(record.id):
+            self.problems.append(f"{place}; its id is {record.id!r}, which is not the name of a file")
         if record.kind != BENCH or record.id in (f"{workload.name}-{side}" for side in sides):
             self.problems.append(f"{place}; it must have measurements, and not be the results file of a side")
         for key in _SAME_AS_REFERENCE:

@@ -20,7 +20,7 @@ from trainium_core.evidence.bench import (
 )
 from trainium_core.evidence.imports import Imported, ImportFileError, read_results
 from trainium_core.evidence.metric import FEWEST_RUNS, QUOTED, Metric
-from trainium_core.evidence.record import BENCH, SCHEMA, Input, Record, RecordedRun, RecordError, Tool
+from trainium_core.evidence.record import BENCH, RECORD_ID, SCHEMA, Input, Record, RecordedRun, RecordError, Tool
 from trainium_core.evidence.steps import warmup_rule
 from trainium_core.evidence.toml_file import TomlFileError, TomlReader, is_number, parse_toml
 from trainium_core.evidence.typed_json import JsonValueError, from_json
@@ -29,6 +29,7 @@ from trainium_core.plurals import count
 _OWN_KEYS = ("id", "side", "workload", "hardware", "software", "runs", "metrics", "warnings")
 _RUN_KEYS = ("seed", "loss")
 _ABOVE_0 = "a number above 0"
+_ID_RULE = "up to 100 letters, digits, dots, hyphens and underscores, beginning with a letter or digit"
 
 
 def imported_record(content: bytes, path: Path, *, made: str, tool: Tool) -> Record:
@@ -104,6 +105,7 @@ def _read_own_keys(raw: Mapping[str, Any]) -> float | None:
             reader.problems.append(
                 f"metrics.{name}.origin is {metric['origin']!r}; a number without a file is {QUOTED}"
             )
+    reader.value(raw, "id", "", lambda value: bool(RECORD_ID.fullmatch(str(value))), _ID_RULE)
     _check_runs(reader, raw)
     if reader.problems:
         raise TomlFileError(reader.problems)

@@ -4,6 +4,7 @@ A record is about one side, such as the Trainium cluster. An unknown number is n
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NoReturn, cast
@@ -21,6 +22,9 @@ SIDES = (TRAINIUM, GPU, CPU, LAB)
 
 LAB_PREFIX = "lab:"
 """Prefix of the hardware type in a record of the lab, whose nodes have the name of an AWS type but no accelerator."""
+
+RECORD_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""The ID of a record that is the name of its file."""
 
 _TRAINIUM_TYPES = ("trn", "inf")
 
