@@ -174,10 +174,31 @@ class HandlerFunction(Construct):
             detail_types: Types of the events.
             detail: Pattern for the details of the events.
         """
+        pattern = {"source": [source], "detail-type": list(detail_types), "detail": dict(detail)}
+        self._call_by_rule(rule_id, event_pattern=pattern)
+
+    def call_every(self, rule_id: str, *, minutes: int) -> None:
+        """Invoke the function every few minutes.
+
+        Args:
+            rule_id: ID of the rule in the scope of this construct.
+            minutes: At least 2.
+        """
+        self._call_by_rule(rule_id, schedule_expression=f"rate({minutes} minutes)")
+
+    def call_on_object(self, rule_id: str, bucket: s3.IBucket, prefix: str) -> None:
+        """Invoke the function for each new object under a prefix of a bucket that sends events."""
+        detail = {"bucket": {"name": [bucket.bucket_name]}, "object": {"key": [{"prefix": f"{prefix}/"}]}}
+        self.call_on_event(rule_id, source="aws.s3", detail_types=["Object Created"], detail=detail)
+
+    def _call_by_rule(
+        self, rule_id: str, *, event_pattern: Mapping[str, Any] | None = None, schedule_expression: str | None = None
+    ) -> None:
         rule = events.CfnRule(
             self,
             rule_id,
-            event_pattern={"source": [source], "detail-type": list(detail_types), "detail": dict(detail)},
+            event_pattern=event_pattern,
+            schedule_expression=schedule_expression,
             targets=[events.CfnRule.TargetProperty(id=self.node.id, arn=self.arn)],
         )
         lambda_.CfnPermission(
@@ -188,11 +209,6 @@ class HandlerFunction(Construct):
             principal="events.amazonaws.com",
             source_arn=rule.attr_arn,
         )
-
-    def call_on_object(self, rule_id: str, bucket: s3.IBucket, prefix: str) -> None:
-        """Invoke the function for each new object under a prefix of a bucket that sends events."""
-        detail = {"bucket": {"name": [bucket.bucket_name]}, "object": {"key": [{"prefix": f"{prefix}/"}]}}
-        self.call_on_event(rule_id, source="aws.s3", detail_types=["Object Created"], detail=detail)
 
 
 class _Code(Asset):

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 from aws_cdk import App, Environment, Stack, Validations
+from aws_cdk import aws_eks as eks
 from cdk_nag import AwsSolutionsChecks
 
 from tests.constructs.synth import REGION, Template, as_text, granted, new_app, new_stack, synthesize
@@ -23,6 +24,7 @@ from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
 from tests.userdata.parts import parts_of
 from tools.lab.eks.kubernetes import problems
 from trainium_cdk import NeuronNodeGroup, NodeChecks, NodeVerification
+from trainium_cdk.eks.node_verification import let_guard_end_nodes
 
 IMAGE = "111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1"
 
@@ -87,6 +89,54 @@ def test_nodes_read_their_script_and_write_only_their_own_objects() -> None:
     (read,) = [resource for action, resource in allowed if action == "s3:GetObject"]
     assert read.endswith(".sh")
     assert {action for action, _ in allowed} == {"s3:PutObject", "s3:GetObject"}
+
+
+def test_guard_runs_every_15_minutes_with_the_bucket_of_the_records() -> None:
+    template = verified()
+    rule = template.properties("AWS::Events::Rule")
+    (guard,) = [name for name in template.resources("AWS::Lambda::Function") if "Guard" in name]
+    assert rule["ScheduleExpression"] == "rate(15 minutes)"
+    assert [target["Arn"] for target in rule["Targets"]] == [{"Fn::GetAtt": [guard, "Arn"]}]
+    permission = template.properties("AWS::Lambda::Permission")
+    assert permission["SourceArn"] == {"Fn::GetAtt": [template.logical_id("AWS::Events::Rule"), "Arn"]}
+    variables = template.resources()[guard]["Properties"]["Environment"]["Variables"]
+    assert variables == {"RECORDS_BUCKET": {"Ref": template.logical_id("AWS::S3::Bucket")}}
+
+
+def test_guard_reads_records_and_ends_only_nodes_of_its_groups() -> None:
+    template = verified()
+    (bucket,) = template.resources("AWS::S3::Bucket")
+    (role,) = [name for name in template.resources("AWS::IAM::Role") if "Guard" in name]
+    policies = template.resources("AWS::IAM::Policy").values()
+    of_role = [one["Properties"] for one in policies if {"Ref": role} in one["Properties"]["Roles"]]
+    allowed = [entry for policy in of_role for entry in policy["PolicyDocument"]["Statement"]]
+    group = "arn:aws:autoscaling:us-west-2:${AWS::AccountId}:autoScalingGroup:*:autoScalingGroupName/eks-*"
+    assert {one for one in granted(allowed) if not one[0].startswith("logs:")} == {
+        ("s3:ListBucket", f"${{{bucket}.Arn}}"),
+        ("s3:GetObject", f"${{{bucket}.Arn}}/nodes/*"),
+        ("ec2:DescribeInstances", "*"),
+        ("autoscaling:DescribeAutoScalingInstances", "*"),
+        ("autoscaling:TerminateInstanceInAutoScalingGroup", group),
+    }
+    (ending,) = [entry for entry in allowed if entry["Action"] == "autoscaling:TerminateInstanceInAutoScalingGroup"]
+    nodegroup = {"Fn::GetAtt": [template.logical_id(GROUP), "NodegroupName"]}
+    tags = {"aws:ResourceTag/eks:cluster-name": "prod", "aws:ResourceTag/eks:nodegroup-name": nodegroup}
+    assert ending["Condition"] == {"StringEquals": tags}
+
+
+def test_groups_of_a_cluster_use_a_verification_of_an_earlier_stack() -> None:
+    app = new_app()
+    earlier, later = (Stack(app, name, env=Environment(region=REGION)) for name in ("Earlier", "Later"))
+    verification = NodeVerification(earlier, "Verification", image=IMAGE)
+    cluster = eks.CfnCluster(
+        later,
+        "Cluster",
+        role_arn="arn:aws:iam::111122223333:role/eks",
+        resources_vpc_config=eks.CfnCluster.ResourcesVpcConfigProperty(subnet_ids=[]),
+    )
+    let_guard_end_nodes(later, verification, cluster_name=cluster.ref, nodegroup_name="nodes")
+    policy = synthesize(later).properties("AWS::IAM::Policy")
+    assert "Fn::ImportValue" in policy["Roles"][0]
 
 
 def test_only_verified_groups_have_the_label_of_the_daemon_set() -> None:

@@ -19,6 +19,7 @@ from trainium_cdk.handler_function import HandlerFunction
 
 HANDLERS = (
     "controller",
+    "eks_node_guard",
     "node_group_guard",
     "provider",
     "set_asleep",

@@ -14,7 +14,7 @@ from constructs import Construct
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.checks import check, check_known, form, is_token, refuse
 from trainium_cdk.eks.eks_cluster import EksCluster, check_cluster, cluster_network, has_ipv6_pods, let_nodes_join
-from trainium_cdk.eks.node_verification import NodeVerification, verified_user_data
+from trainium_cdk.eks.node_verification import NodeVerification, let_guard_end_nodes, verified_user_data
 from trainium_cdk.fleet.capacity import Capacity, checked_capacity, warn_if_reservation_is_shared
 from trainium_cdk.fleet.cluster_names import checked_cluster_name, first_owner, tag_all
 from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate
@@ -246,6 +246,10 @@ class NeuronNodeGroup(Resource):
         # A node of a group that is being deleted may still write its record.
         used = [node_verification] if node_verification else []
         self._group.node.add_dependency(self.role, self.security_group, place, vpc, *used)
+        if node_verification:
+            let_guard_end_nodes(
+                self, node_verification, cluster_name=cluster.cluster_name, nodegroup_name=self.nodegroup_name
+            )
         if quota_check:
             quota = QuotaCheck(
                 self,

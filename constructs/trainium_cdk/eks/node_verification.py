@@ -10,9 +10,12 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from trainium_cdk.checks import check, check_known, form
+from trainium_cdk.fleet.group_arn import group_arn
 from trainium_cdk.fleet.node_checks import NodeChecks
-from trainium_cdk.fleet.node_records import role_unique_id
+from trainium_cdk.fleet.node_records import allow_reading_records_in, role_unique_id
 from trainium_cdk.fleet.node_script import ScriptAsset
+from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.service_role import allow
 from trainium_cdk.storage.disposable_bucket import DisposableBucket, named_bucket_arn
 from trainium_core.plan.node_settings import NodeSettings
@@ -22,6 +25,10 @@ from trainium_userdata.script import eks_node_script, eks_user_data
 from trainium_wire.keys import LOGS_PREFIX, RECORDS_PREFIX
 
 _LOGS_KEPT = Duration.days(30)
+_GUARD_MINUTES = 15
+_EKS_GROUPS = "eks-*"
+"""Names of the Auto Scaling groups of node groups. Source, also of their tags: the AWS managed policy
+AWSServiceRoleForAmazonEKSNodegroup."""
 
 
 class NodeVerification(Construct):
@@ -49,10 +56,13 @@ class NodeVerification(Construct):
         for_kubectl = verification.manifest
 
     `bucket` has a record for each node, below `nodes/`, and is deleted with the stack. `checks` are those of all nodes.
+    Every 15 minutes, a function ends the nodes whose record has shown a failed verification for 30 minutes, and lowers
+    the desired size of their groups. `guard_role`, its role, may end any node of the groups with this verification.
     """
 
     bucket: s3.Bucket
     checks: NodeChecks
+    guard_role: iam.IRole
 
     def __init__(
         self,
@@ -81,6 +91,17 @@ class NodeVerification(Construct):
         self.checks = checks or NodeChecks.enforce()
         rules = [s3.LifecycleRule(id="logs", prefix=f"{LOGS_PREFIX}/", expiration=_LOGS_KEPT)]
         self.bucket = DisposableBucket(self, "Records", lifecycle_rules=rules).bucket
+        guard = HandlerFunction(
+            self,
+            "Guard",
+            handler="eks_node_guard",
+            timeout_minutes=5,
+            environment={"RECORDS_BUCKET": self.bucket.bucket_name},
+        )
+        allow_reading_records_in(guard, self.bucket)
+        guard.allow_reading(["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"])
+        guard.call_every("Schedule", minutes=_GUARD_MINUTES)
+        self.guard_role = guard.role
 
     @property
     def objects(self) -> Sequence[Mapping[str, Any]]:
@@ -112,3 +133,21 @@ def verified_user_data(
         role_id=role_unique_id(role),
     )
     return eks_user_data(locations, script=script.text)
+
+
+def let_guard_end_nodes(
+    construct: Construct, verification: NodeVerification, *, cluster_name: str, nodegroup_name: str
+) -> None:
+    """Allow the guard to end the nodes of a node group, by the tags of EKS on its Auto Scaling group.
+
+    The policy is in the group's stack. The verification's own stack may be deployed first, and then cannot refer to it.
+    """
+    groups = group_arn(construct, _EKS_GROUPS)
+    tags = {"eks:cluster-name": cluster_name, "eks:nodegroup-name": nodegroup_name}
+    ending = iam.PolicyStatement(
+        actions=["autoscaling:TerminateInstanceInAutoScalingGroup"],
+        resources=[groups],
+        conditions={"StringEquals": {f"aws:ResourceTag/{tag}": value for tag, value in tags.items()}},
+    )
+    policy = iam.Policy(construct, "GuardPolicy", roles=[verification.guard_role], statements=[ending])
+    justify_wildcard(policy, groups, "one group by its tags; EKS chooses its name")

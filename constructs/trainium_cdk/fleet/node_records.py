@@ -149,11 +149,16 @@ def role_unique_id(role: iam.IRole) -> str | None:
 
 def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> None:
     """Allow a function of this package to read all records."""
-    function.allow(actions=["s3:ListBucket"], resources=[named_bucket_arn(records.bucket)])
-    objects = named_bucket_arn(records.bucket, f"{records.prefix}/*")
+    allow_reading_records_in(function, records.bucket)
+    records.allow_key(function)
+
+
+def allow_reading_records_in(function: HandlerFunction, bucket: s3.IBucket) -> None:
+    """Allow a function of this package to read all records in a bucket without a KMS key of the app."""
+    function.allow(actions=["s3:ListBucket"], resources=[named_bucket_arn(bucket)])
+    objects = named_bucket_arn(bucket, f"{RECORDS_PREFIX}/*")
     function.allow(actions=["s3:GetObject"], resources=[objects])
     justify_wildcard(function, objects, "one record for each instance; instance IDs are not known at synthesis")
-    records.allow_key(function)
 
 
 def allow_reading_usage(function: HandlerFunction, records: NodeRecords) -> None:
