@@ -39,7 +39,7 @@ def scaled(factor: float) -> tuple[tuple[float | None, ...], ...]:
     ("losses", "problem"),
     [
         ((*scaled(1.001)[:2], (4.0, None)), "is 'met', but both results files give 'not met'"),
-        (scaled(1.001)[:2], "is 'met', but both results files give 'not measured'"),
+        (scaled(1.001)[:2], "results files give 'not measured': the side has no loss at step 4 with seed 1"),
         (scaled(5), "is 'met', but both results files give 'not met'"),
         (scaled(1.002), "is 0.001, but both results files give 0.00"),
     ],

@@ -3,7 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_core.evidence.steps import TrainingStep, counted, repeated_seconds, training_steps
+from trainium_core.evidence.steps import (
+    TrainingStep,
+    counted,
+    least_warmup,
+    repeated_seconds,
+    training_steps,
+    warmup_rule,
+)
 from trainium_core.jobs.follow import LogLine
 
 
@@ -88,3 +95,8 @@ def test_repeated_time_is_unknown_without_seconds_or_without_steps() -> None:
     assert repeated_seconds([*lines("TRN step=1"), *again]) is None
     assert repeated_seconds(again) is None
     assert repeated_seconds(lines("TRN step=1 seconds=2")) is None
+
+
+def test_rule_of_the_warmup_has_its_minimum() -> None:
+    assert [least_warmup(warmup_rule(least)) for least in (1, 5)] == [1, 5]
+    assert least_warmup("none") is least_warmup(None) is None

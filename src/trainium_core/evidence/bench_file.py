@@ -3,14 +3,16 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 from trainium_core.evidence.gates import LIMIT
+from trainium_core.evidence.loss_curves import reference_problems
 from trainium_core.evidence.metric import FEWEST_RUNS
 from trainium_core.evidence.record import BENCH, RECORD_ID, BenchWorkload, Input, Record, RecordError, read_record
+from trainium_core.evidence.steps import warmup_rule
 from trainium_core.evidence.toml_file import TomlFileError, TomlReader, is_number, parse_toml
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 
@@ -266,11 +268,10 @@ def _lacking(reference: Record, fidelity: FidelityFile, file: BenchFile) -> Iter
     for name in fidelity.scores:
         if name not in reference.metrics or reference.metrics[name].value is None:
             yield f"fidelity.scores: {reference.id} has no {name}"
-    last = file.warmup_steps + file.steps
-    for seed in file.seeds if fidelity.loss_limit is not None else ():
-        steps = [step for run in reference.runs if run.seed == seed and run.excluded is None for step, _ in run.loss]
-        if max((step for step in steps if step is not None), default=0) < last:
-            yield f"fidelity.reference: {reference.id} has no losses with seed {seed} up to step {last} or later"
+    if fidelity.loss_limit is not None:
+        workload = replace(file.workload, steps=file.steps, warmup=warmup_rule(file.warmup_steps))
+        for problem in reference_problems(reference, workload, file.seeds):
+            yield f"fidelity.reference: {reference.id}: {problem}"
 
 
 def _is_uniform_list(kind: type[Any], value: Any) -> bool:

@@ -44,7 +44,8 @@ def _wrong_fidelity(check: Fidelity, record: Record, reference: Record) -> Itera
         f"{side.compared} of {side.expected} values at {side.counted} counted steps" for side in (check, again)
     )
     if check.state != again.state:
-        yield f"{record.id}: {check.method} is {check.state!r}, but both results files give {again.state!r}"
+        why = f": {again.why_null}" if again.why_null else ""
+        yield f"{record.id}: {check.method} is {check.state!r}, but both results files give {again.state!r}{why}"
     elif not _is_close(check.value, again.value):
         yield f"{record.id}: {check.method} is {check.value}, but both results files give {again.value}"
     elif counts != counts_again:

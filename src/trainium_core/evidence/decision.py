@@ -158,10 +158,10 @@ def _fidelity(record: Record) -> Iterator[Judgement]:
 
 
 def _compared(check: Fidelity) -> str:
-    """How many values were compared; of losses, at how many of the counted steps."""
+    """How many values were compared; of losses, at how many of the counted steps of the reference."""
     if check.counted is None:
         return f"{count(check.compared, 'value')} compared"
-    return f"compared at {check.compared:,} of {count(check.counted, 'counted step')}"
+    return f"compared at {check.compared:,} of {count(check.counted, 'counted step')} of the reference"
 
 
 def _sentence(judgement: Judgement) -> str:

@@ -1,23 +1,19 @@
 """How close the results of a side are to those of a reference: its loss curves, and scores of other tools."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from statistics import median_low
 
 from trainium_core.evidence.bench_file import BenchFile, FidelityFile
 from trainium_core.evidence.gates import Fidelity, judged_fidelity
-from trainium_core.evidence.record import Record, RecordedRun
+from trainium_core.evidence.loss_curves import length, losses_by_step, needed_steps, reference_problems, same_seed
+from trainium_core.evidence.record import Record
 from trainium_core.plurals import count
 
 LOSS_CURVES = "largest relative difference of the losses of a step, same seed"
 _SCORE = "difference of "
 
 _LEAST = 1e-12
-
-Losses = Mapping[tuple[int, int], float | None]
-"""Losses by seed and step; None if the loss is not finite."""
 
 
 def with_fidelity(records: Sequence[Record], file: BenchFile) -> tuple[Record, ...]:
@@ -48,47 +44,61 @@ def _compared_results(
     if file.loss_limit is None:
         return checks, ()
     losses = loss_fidelity(record, reference, seeds, file.loss_limit)
-    return [losses, *checks], list(_warnings(losses, record, reference))
+    return [losses, *checks], list(_warnings(losses, record, reference, seeds))
 
 
-def _warnings(check: Fidelity, record: Record, reference: Record) -> Iterator[str]:
+def _warnings(check: Fidelity, record: Record, reference: Record, seeds: Sequence[int]) -> Iterator[str]:
     if check.value == 0:
         yield "the losses equal those of the reference in every digit: was the reference compared with itself?"
-    last = {seed: steps.stop for seed, steps in _counted_steps(reference, record).items() if steps}
-    later = [step for seed, step in _losses(record) if step >= last.get(seed, step + 1)]
+    needed = needed_steps(reference, record.workload, seeds)
+    last = {seed: steps.stop - 1 for seed, steps in needed.items()}
+    for seed, step in losses_by_step(reference, seeds):
+        last[seed] = max(last[seed], step)
+    runs = [
+        (run.last_step, run.steps, last[run.seed]) for run in record.runs if run.excluded is None and run.seed in last
+    ]
+    later = sum(min(own, max(0, end - covered)) for end, own, covered in runs if end is not None and own is not None)
     if later:
-        yield (
-            f"the losses of {count(len(later), 'step')} after the last counted step of {reference.id} were not compared"
-        )
+        total = count(sum(own or 0 for _, own, _ in runs), "measured step")
+        yield f"{later:,} of {total} come after the last loss of {reference.id}, and were not compared with it"
 
 
 def loss_fidelity(record: Record, reference: Record, seeds: Sequence[int], limit: float) -> Fidelity:
-    """Compare the losses of each seed at every counted step for which the reference has a loss.
+    """Compare the losses of each seed at every step for which both sides have a loss.
 
-    The reference needs losses at regular intervals over all counted steps. A seed or counted step without a loss leaves
-    the fidelity unmeasured. The value includes the steps of the warm-up for which both sides have a loss. One loss of
-    the side that is not finite, at any step, misses the limit.
+    The reference needs losses as `reference_problems` says, and the side needs a loss at each of these steps; else the
+    fidelity is not measured. One loss of the side that is not finite, at any step, misses the limit.
     """
-    losses, of_reference, counted = _losses(record), _losses(reference), _counted_steps(reference, record)
-    references = {key: loss for key, loss in of_reference.items() if key[1] in counted[key[0]]}
-    shared = {
-        (seed, step): _relative_difference(loss, other)
-        for (seed, step), other in of_reference.items()
-        if (loss := losses.get((seed, step))) is not None and other is not None and step < counted[seed].stop
-    }
+    losses, of_reference = losses_by_step(record, seeds), losses_by_step(reference, seeds)
+    counted = needed_steps(reference, record.workload, seeds)
+    references = [(seed, step) for seed, step in of_reference if step in counted[seed]]
+    differences = [
+        _relative_difference(loss, other)
+        for key, other in of_reference.items()
+        if (loss := losses.get(key)) is not None and other is not None
+    ]
+    problems = [
+        same_seed(record, seeds),
+        *reference_problems(reference, record.workload, seeds),
+        *(
+            f"the side has no loss at step {step} with seed {seed}"
+            for seed, step in references
+            if (seed, step) not in losses
+        ),
+    ]
+    why = next(filter(None, problems), None)
     not_finite = sorted((step, seed) for (seed, step), loss in losses.items() if loss is None)
-    why = _same_seed(record) or _same_seed(reference) or next(_problems(losses, references, seeds, counted), None)
     if not_finite:
         step, seed = not_finite[0]
         why = f"{len(not_finite)} of {len(losses)} losses are not finite, the first at step {step} with seed {seed}"
     return judged_fidelity(
         LOSS_CURVES,
         reference.id,
-        None if why else max(shared.values()),
+        None if why else max(differences),
         limit,
-        compared=len(shared.keys() & references.keys()),
+        compared=sum(losses.get(key) is not None and of_reference[key] is not None for key in references),
         expected=len(references),
-        counted=sum(map(_length, counted.values())),
+        counted=sum(map(length, counted.values())),
         not_finite=len(not_finite),
         why_null=why,
     )
@@ -104,80 +114,13 @@ def recomputed_fidelity(check: Fidelity, record: Record, reference: Record) -> F
     if not can_recompute(check.method):
         return None
     if check.method == LOSS_CURVES:
-        # Seeds whose runs are all excluded lack losses, too.
-        return loss_fidelity(record, reference, sorted({run.seed or 0 for run in reference.runs}), check.limit)
+        seeds = {run.seed for run in record.runs if run.seed is not None}
+        return loss_fidelity(record, reference, sorted(seeds), check.limit)
     return _score_fidelity(check.method.removeprefix(_SCORE), record, reference, check.limit)
 
 
 def _relative_difference(loss: float, other: float) -> float:
     return min(abs(loss - other) / max(abs(other), _LEAST), sys.float_info.max)
-
-
-def _same_seed(record: Record) -> str:
-    """Why losses by seed are not those of all runs that count; empty if they are."""
-    seeds = [run.seed for run in record.runs if run.excluded is None]
-    return "" if len({*seeds}) == len(seeds) else f"runs of {record.id} have the same seed, or none"
-
-
-def _counted_steps(reference: Record, record: Record) -> Mapping[int, range]:
-    """The numbers of the counted steps by seed, of the runs of the reference that count; empty if they are unknown.
-
-    An imported reference has losses without counted steps: those of the other record apply.
-    """
-    of_reference, of_record = (
-        {run.seed or 0: _range(run) for run in side.runs if run.excluded is None} for side in (reference, record)
-    )
-    return {seed: steps or of_record.get(seed, range(0)) for seed, steps in of_reference.items()}
-
-
-def _range(run: RecordedRun) -> range:
-    if run.last_step is None or run.steps is None:
-        return range(0)
-    return range(run.last_step - run.steps + 1, run.last_step + 1)
-
-
-def _length(steps: range) -> int:
-    """The length, also if len() would overflow."""
-    return steps.stop - steps.start
-
-
-def _problems(losses: Losses, references: Losses, seeds: Sequence[int], counted: Mapping[int, range]) -> Iterator[str]:
-    for seed in seeds:
-        yield from _gaps(
-            sorted(step for of_seed, step in references if of_seed == seed), counted.get(seed, range(0)), seed
-        )
-    if not seeds:
-        yield "the reference has no runs"
-    for (seed, step), loss in references.items():
-        if loss is None:
-            yield f"the loss of the reference at step {step} with seed {seed} is not finite"
-        elif (seed, step) not in losses:
-            yield f"the side has no loss at step {step} with seed {seed}"
-
-
-def _gaps(steps: Sequence[int], counted: range, seed: int) -> Iterator[str]:
-    """Why losses at these steps do not represent all counted steps of a run of the reference."""
-    if not steps:
-        yield f"the reference has no losses at counted steps with seed {seed}"
-    elif len(steps) < min(2, _length(counted)):
-        yield f"the reference has a loss at 1 of {_length(counted):,} counted steps with seed {seed}"
-    else:
-        interval = median_low([after - before for before, after in pairwise(steps)]) if len(steps) > 1 else 1
-        ends = (counted.start - 1, *steps, counted.stop)
-        for before, after in pairwise(ends):
-            if after - before > interval:
-                between = f"between steps {before} and {after} with seed {seed}"
-                yield f"the reference has a loss every {count(interval, 'step')}, but none {between}"
-
-
-def _losses(record: Record) -> Losses:
-    return {
-        (run.seed or 0, int(step)): loss
-        for run in record.runs
-        if run.excluded is None
-        for step, loss in run.loss
-        if step is not None
-    }
 
 
 def _score_fidelity(name: str, record: Record, reference: Record, limit: float) -> Fidelity:

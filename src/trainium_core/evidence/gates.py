@@ -65,8 +65,8 @@ class Fidelity:
         state: What value, limit and counts give.
         compared: How many values were compared.
         expected: How many values the reference has. All of them are needed.
-        counted: Of losses, the counted steps of the reference, over all seeds; it may print losses of some of them
-            only. None: unknown, or not a comparison of losses.
+        counted: Of losses, the steps of the reference that need losses, over all seeds; it may print losses of some
+            of them only. None: unknown, or not a comparison of losses.
         not_finite: How many values of the side are not finite. Each of them misses the limit.
         why_null: Why the value is None.
     """

@@ -1,5 +1,6 @@
 """The steps that a job's output reports, and which of them count: those after the warm-up."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -89,6 +90,12 @@ def warmup_rule(least: int) -> str:
     """The rule of `counted`, as a record states it."""
     first = "the first step" if least == 1 else f"the first {least} steps"
     return f"{first}, and all steps up to the last compiled or loaded graph before the counted steps"
+
+
+def least_warmup(rule: str | None) -> int | None:
+    """The minimum number of warm-up steps of a `warmup_rule`; None if it is another rule."""
+    match = re.match(r"the first (?:step|([0-9]{1,9}) steps),", rule or "")
+    return int(match[1] or 1) if match else None
 
 
 def counted(steps: Sequence[TrainingStep], wanted: int, least: int) -> tuple[TrainingStep, ...]:
