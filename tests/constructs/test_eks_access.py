@@ -6,17 +6,19 @@ from typing import Any
 import pytest
 from aws_cdk import Environment, Stack
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_eks_v2 as eks_v2
 from aws_cdk import aws_lambda as lambda_
 
 from tests.constructs.plans import RESERVATION
-from tests.constructs.synth import REGION, Template, granted, new_app, new_stack, statements, synthesize
+from tests.constructs.synth import REGION, granted, new_app, new_stack, statements, synthesize
 from tests.constructs.test_eks import CLUSTER_GROUP, GROUP, TRN1, existing_cluster, group_template
-from trainium_cdk import Capacity, NeuronFleet, NeuronNodeGroup, PropsError
+from trainium_cdk import Capacity, NeuronFleet, NeuronNodeGroup, NodeVerification, PropsError
 
 MANIFEST = "Custom::AWSCDK-EKS-KubernetesResource"
 ASSIGN = "ec2:AssignIpv6Addresses"
+ENV = Environment(region=REGION, account="111122223333")
 
 
 def cluster_with_kubectl(stack: Stack, **props: Any) -> eks.Cluster:
@@ -28,15 +30,13 @@ def cluster_with_kubectl(stack: Stack, **props: Any) -> eks.Cluster:
     return eks.Cluster(stack, "Cluster", vpc=vpc, version=version, kubectl_layer=layer, default_capacity=0, **props)
 
 
-def joining_template(**props: Any) -> tuple[Template, str]:
-    """The template of a cluster and its group, and the logical ID of the role of the nodes."""
-    stack = Stack(new_app(), "Stack", env=Environment(region=REGION, account="111122223333"))
-    group = NeuronNodeGroup(stack, "Group", cluster=cluster_with_kubectl(stack, **props), instance_type=TRN1)
-    return synthesize(stack), stack.get_logical_id(group.role.node.default_child)  # pyright: ignore[reportArgumentType]
-
-
-def test_config_map_that_the_cluster_overwrites_has_the_role_of_the_nodes() -> None:
-    template, role = joining_template()
+def test_config_map_that_the_app_writes_has_the_role_of_the_nodes() -> None:
+    stack = Stack(new_app(), "Stack", env=ENV)
+    cluster = cluster_with_kubectl(stack)
+    cluster.aws_auth.add_account("444455556666")
+    group = NeuronNodeGroup(stack, "Group", cluster=cluster, instance_type=TRN1)
+    role = stack.get_logical_id(group.role.node.default_child)  # pyright: ignore[reportArgumentType]
+    template = synthesize(stack)
     manifest = template.properties(MANIFEST)
     assert manifest["Overwrite"] is True
     text = json.dumps(manifest["Manifest"])
@@ -44,17 +44,40 @@ def test_config_map_that_the_cluster_overwrites_has_the_role_of_the_nodes() -> N
     assert all(name in text for name in ("system:node:{{EC2PrivateDNSName}}", "system:bootstrappers", "system:nodes"))
 
 
-@pytest.mark.parametrize("mode", [eks.AuthenticationMode.API, eks.AuthenticationMode.API_AND_CONFIG_MAP])
-def test_access_entry_of_eks_needs_no_config_map(mode: eks.AuthenticationMode) -> None:
-    template, role = joining_template(authentication_mode=mode)
-    assert role not in json.dumps([*template.resources(MANIFEST).values()])
+@pytest.mark.parametrize("mode", [None, eks.AuthenticationMode.API, eks.AuthenticationMode.API_AND_CONFIG_MAP])
+def test_config_map_that_the_app_does_not_write_is_left_to_eks(mode: eks.AuthenticationMode | None) -> None:
+    app = new_app()
+    stacks = [Stack(app, name, env=ENV) for name in ("Stack", "Other")]
+    cluster = cluster_with_kubectl(stacks[0], authentication_mode=mode)
+    for stack in stacks:
+        NeuronNodeGroup(stack, "Group", cluster=cluster, instance_type=TRN1)
+    assert "aws-auth" not in json.dumps(synthesize(stacks[0]).resources(MANIFEST))
+
+
+def test_config_map_that_the_app_writes_after_the_group_fails_the_synthesis() -> None:
+    stack = Stack(new_app(), "Stack", env=ENV)
+    cluster = cluster_with_kubectl(stack)
+    NeuronNodeGroup(stack, "Group", cluster=cluster, instance_type=TRN1)
+    cluster.aws_auth.add_account("444455556666")
+    with pytest.raises(RuntimeError, match=r"use cluster\.aws_auth before you create the group"):
+        synthesize(stack)
 
 
 def test_group_in_another_stack_than_its_config_map_is_refused() -> None:
-    app, env = new_app(), Environment(region=REGION, account="111122223333")
-    cluster = cluster_with_kubectl(Stack(app, "Cluster", env=env))
+    app = new_app()
+    cluster = cluster_with_kubectl(Stack(app, "Cluster", env=ENV))
+    cluster.aws_auth.add_account("444455556666")
     with pytest.raises(PropsError, match="cluster with authentication_mode=API_AND_CONFIG_MAP"):
-        NeuronNodeGroup(Stack(app, "Nodes", env=env), "Group", cluster=cluster, instance_type=TRN1)
+        NeuronNodeGroup(Stack(app, "Nodes", env=ENV), "Group", cluster=cluster, instance_type=TRN1)
+
+
+def test_objects_of_a_verification_can_contain_an_image_that_is_known_at_deployment() -> None:
+    stack = Stack(new_app(), "Stack", env=ENV)
+    image = ecr.Repository(stack, "Images").repository_uri_for_tag("1")
+    verification = NodeVerification(stack, "Verification", image=image)
+    cluster_with_kubectl(stack).add_manifest("Pods", *verification.objects)
+    template = synthesize(stack)
+    assert template.logical_id("AWS::ECR::Repository") in json.dumps(template.properties(MANIFEST)["Manifest"])
 
 
 @pytest.mark.parametrize("version", [eks, eks_v2])

@@ -114,7 +114,7 @@ REFUSED: Mapping[str, tuple[Callable[[], object], str, str]] = {
     "invalid service account": (lambda: pod_role(service_account="Trainer"), "service_account", "up to 253"),
     "invalid namespace": (lambda: pod_role(namespace="a.b"), "namespace", "1 to 63"),
     "image that is known at deployment": (
-        lambda: verification(image=Repository(place()[0], unique("Images")).repository_uri_for_tag("1")),
+        lambda: verification(image=Repository(place()[0], unique("Images")).repository_uri_for_tag("1")).manifest,
         "image",
         "a value known at synthesis",
     ),

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from tests.core.aws_stubs import client, create_bucket, put_record, stack_record
@@ -14,6 +15,7 @@ from tests.core.job_bucket import BUCKET
 from trainium_core.engines.eks.aws_nodes import node_state, node_status
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import NodesReport, NoFleetError
+from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
@@ -130,8 +132,9 @@ def test_only_existing_nodes_need_kubectl(account: AwsNodes, monkeypatch: pytest
         (None, "not in Kubernetes"),
         (node("verified", tainted=False, boot=BOOT, ready="Unknown"), "no network plugin"),
         (node(None), "no pod of the DaemonSet"),
+        (node("verified", tainted=False, boot="b-0"), "not verified since its last boot"),
     ],
-    ids=["not joined", "not ready", "no pod"],
+    ids=["not joined", "not ready", "no pod", "no pod since the last boot"],
 )
 def test_silent_node_has_failed_after_half_an_hour_or_by_its_record(found: Any, problem: str) -> None:
     began = datetime(2026, 11, 29, 12, tzinfo=UTC)
@@ -146,10 +149,11 @@ def test_silent_node_has_failed_after_half_an_hour_or_by_its_record(found: Any, 
     assert (recorded.state, recorded.problem) == ("failed", "efa: 0 of 8")
 
 
-def test_node_that_is_being_verified_does_not_fail_with_time() -> None:
+@pytest.mark.parametrize("said", ["running", "waiting: a process uses a device"])
+def test_node_that_is_being_verified_does_not_fail_with_time(said: str) -> None:
     late = datetime(2030, 1, 1, tzinfo=UTC)
     instance = {"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": datetime(2026, 1, 1, tzinfo=UTC)}
-    assert node_status(instance, node("waiting: a process uses a device"), lambda _: "old", late).state == "booting"
+    assert node_status(instance, node(said), lambda _: "old", late).state == "booting"
 
 
 def test_reason_is_read_from_the_bucket_that_the_instance_names(account: AwsNodes, kubectl: Recorder) -> None:
@@ -165,3 +169,18 @@ def test_reason_is_read_from_the_bucket_that_the_instance_names(account: AwsNode
     assert found.verdict.reason == f"failed: {first}"
     assert [each.state for each in found.nodes] == ["failed", "booting"]
     assert found.nodes[0].problem == "neuron-devices: 15 of 16"
+    assert "; its record could not be read: AWS answered NoSuchBucket: " in found.nodes[1].problem
+
+
+def test_problem_names_the_missing_permission_to_read_the_record() -> None:
+    denied = ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "ListObjectsV2")
+
+    def failure_of(_: object) -> str:
+        with read_errors("s3:ListBucket or s3:GetObject on the bucket records"):
+            raise denied
+
+    began = datetime(2026, 11, 29, 12, tzinfo=UTC)
+    instance = {"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": began}
+    late = node_status(instance, None, failure_of, began + timedelta(minutes=31))
+    assert late.state == "failed"
+    assert "(for 31 minutes); its record could not be read: not allowed to read: the permission s3:" in late.problem

@@ -81,11 +81,9 @@ class NodeVerification(Construct):
             checks: Which failed checks fail a node. Default: NodeChecks.enforce().
 
         Raises:
-            PropsError: The image has no tag or digest, the namespace is invalid, or one of them is a CDK token.
+            PropsError: The image has no tag or digest, or the namespace is invalid.
         """
         super().__init__(scope, construct_id)
-        for parameter, value in (("image", image), ("namespace", namespace)):
-            check_known(self, parameter, value, why="the manifest, which CloudFormation does not read, contains it")
         check(self, form("eks_image", image, field="image"), form("eks_namespace", namespace, field="namespace"))
         self._image, self._namespace = image, namespace
         self.checks = checks or NodeChecks.enforce()
@@ -105,12 +103,21 @@ class NodeVerification(Construct):
 
     @property
     def objects(self) -> Sequence[Mapping[str, Any]]:
-        """The Kubernetes objects: a DaemonSet, its service account, and the permission to get and patch nodes."""
+        """The Kubernetes objects: a DaemonSet, its service account, and the permission to get and patch nodes.
+
+        They can contain CDK tokens in `cluster.add_manifest("Verification", *verification.objects)`.
+        """
         return verification_objects(image=self._image, namespace=self._namespace)
 
     @property
     def manifest(self) -> str:
-        """The objects as JSON, for `kubectl apply --filename`."""
+        """The objects as JSON, for `kubectl apply --filename`.
+
+        Raises:
+            PropsError: The image or the namespace is a CDK token.
+        """
+        for parameter, value in (("image", self._image), ("namespace", self._namespace)):
+            check_known(self, parameter, value, why="the manifest, which CloudFormation does not read, contains it")
         return json.dumps({"apiVersion": "v1", "kind": "List", "items": self.objects}, indent=2) + "\n"
 
 

@@ -1,6 +1,7 @@
 """Custom::TrnNodeSubnet: selects the first subnet whose zone offers the nodes' instance type, or has their reservation.
 
-An update keeps the subnet while it is one of the candidates and neither instance type nor reservation has changed.
+An update keeps the subnet while it is one of the candidates and neither instance type nor reservation has changed, or
+if the reservation does not exist any more.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,16 +14,26 @@ from .permissions import retry_until_permitted
 
 RESOURCE_TYPE = "Custom::TrnNodeSubnet"
 _DECIDING = ("InstanceType", "ReservationId")
+_ENDED = "InvalidCapacityReservationId.NotFound"
+"""EC2's error for a reservation that does not exist, such as one that ended some time ago (EC2 API, error codes)."""
 
 
 def provide(event: Mapping[str, Any]) -> Result:
+    from botocore.exceptions import ClientError
+
     properties, old = event["ResourceProperties"], event.get("OldResourceProperties", {})
     subnets, instance_type = properties["SubnetIds"], properties["InstanceType"]
     reservation = properties.get("ReservationId")
     chosen = str(event.get("PhysicalResourceId"))
     if chosen not in subnets or any(properties.get(name) != old.get(name) for name in _DECIDING):
         with explained(f"the zones of the subnets and of {reservation or instance_type} could not be read"):
-            zones, offering = retry_until_permitted(lambda: _describe(subnets, instance_type, reservation))
+            try:
+                zones, offering = retry_until_permitted(lambda: _describe(subnets, instance_type, reservation))
+            except ClientError as error:
+                if error.response["Error"]["Code"] != _ENDED or chosen not in subnets:
+                    raise
+                log(f"{chosen} is kept: {error}")
+                return Result(physical_id=chosen, data={"SubnetId": chosen})
         suitable = [subnet for subnet in subnets if zones.get(subnet) in offering]
         if not suitable:
             raise RuntimeError(

@@ -22,6 +22,7 @@ from trainium_runtime.errors import UnavailableError
         ("arn:aws:sts::123456789012:assumed-role/Admin/alice@example.com", "Admin/alice@example.com"),
         ("arn:aws:sts::123456789012:assumed-role/Admin/botocore-session-1795990500", "Admin"),
         ("arn:aws:sts::123456789012:assumed-role/Admin/1795990500123456789", "Admin"),
+        ("arn:aws:sts::123456789012:assumed-role/Admin/1000234567", "Admin/1000234567"),
         ("arn:aws:sts::123456789012:federated-user/alice", "alice"),
         ("arn:aws:iam::123456789012:user/1234567890", "1234567890"),
         ("arn:aws:iam::123456789012:root", "root"),

@@ -4,6 +4,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from trainium_runtime.handlers import node_subnet
 from trainium_runtime.handlers.custom_resource import Result
@@ -69,3 +70,21 @@ def test_zone_of_the_reservation_decides_and_replaces_the_selection() -> None:
     with pytest.raises(RuntimeError, match=f"a zone that has {RESERVATION}: subnet-2 in usw2-az4") as failed:
         node_subnet.provide(elsewhere)
     assert "do: usw2-az1. " in str(failed.value)
+
+
+def test_update_keeps_a_given_subnet_if_the_reservation_has_ended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = ClientError({"Error": {"Code": "InvalidCapacityReservationId.NotFound"}}, "DescribeCapacityReservations")
+
+    def describe(_self: Ec2, **_parameters: list[str]) -> Any:
+        raise ended
+
+    monkeypatch.setattr(Ec2, "describe_capacity_reservations", describe)
+    wanted = {"InstanceType": "trn1.32xlarge", "ReservationId": RESERVATION, "SubnetIds": ["subnet-1", "subnet-2"]}
+    changed = {"ResourceProperties": wanted, "OldResourceProperties": {"InstanceType": "trn1.32xlarge"}}
+    assert node_subnet.provide({**changed, "PhysicalResourceId": "subnet-2"}).physical_id == "subnet-2"
+    assert "subnet-2 is kept: " in capsys.readouterr().out
+    for event in ({**changed, "PhysicalResourceId": "subnet-3"}, {"ResourceProperties": wanted}):
+        with pytest.raises(RuntimeError, match=f"of {RESERVATION} could not be read: "):
+            node_subnet.provide(event)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,7 +19,7 @@ from trainium_wire.formats import moment
 from trainium_wire.keys import RECORDS_PREFIX
 from trainium_wire.kubernetes import BOOT_ANNOTATION, CLUSTER_LABEL, STATE_ANNOTATION, UNVERIFIED
 from trainium_wire.membership import Membership
-from trainium_wire.node_record import StoredRecord, failures
+from trainium_wire.node_record import failures
 from trainium_wire.stack_record import StackRecord
 
 _EXISTING = ("pending", "running", "stopping", "stopped", "shutting-down")
@@ -82,18 +81,27 @@ class _Failures:
 
     def __init__(self, account: AwsService) -> None:
         self._account = account
-        self._reasons = dict[str, Mapping[str, str]]()
+        self._reasons = dict[str, Mapping[str, str] | UnavailableError]()
 
     def of(self, instance: Mapping[str, Any]) -> str:
-        """The reason in the record of a failed node; empty without such a record, or if it cannot be read."""
+        """The reason in the record of a failed node; empty without such a record.
+
+        Raises:
+            UnavailableError: The records of the bucket could not be read.
+        """
         bucket = tag_values(instance.get("Tags")).get(RECORDS_TAG, "")
         if bucket and bucket not in self._reasons:
-            self._reasons[bucket] = self._read(bucket)
-        return self._reasons.get(bucket, {}).get(instance["InstanceId"], "")
+            try:
+                self._reasons[bucket] = self._read(bucket)
+            except UnavailableError as error:
+                self._reasons[bucket] = error
+        reasons = self._reasons.get(bucket, {})
+        if isinstance(reasons, UnavailableError):
+            raise reasons
+        return reasons.get(instance["InstanceId"], "")
 
     def _read(self, bucket: str) -> Mapping[str, str]:
-        records: Mapping[str, StoredRecord] = {}
-        with suppress(UnavailableError), read_errors(f"s3:GetObject on the bucket {bucket}"):
+        with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
             records = NodeStore(self._account.client("s3"), bucket, RECORDS_PREFIX).records()
         return {instance: records[instance].record.reason for instance in failures(records)}
 
@@ -112,7 +120,8 @@ def node_status(
     Args:
         described: EC2's description of the instance.
         node: The Node of Kubernetes; None if there is none.
-        failure_of: Returns the reason in the record of a failed node; otherwise an empty text.
+        failure_of: Returns the reason in the record of a failed node; otherwise an empty text. An UnavailableError is
+            added to the problem.
         now: The current time.
     """
     instance = node_instance(described["InstanceId"], described)
@@ -122,11 +131,16 @@ def node_status(
     elif instance.state in ("pending", "running"):
         state, problem, since = "booting", _NOT_JOINED, instance.launched
     if since is not None:
-        reason = failure_of(described)
+        reason = unread = ""
+        try:
+            reason = failure_of(described)
+        except UnavailableError as error:
+            unread = f"; its record could not be read: {error}"
         if reason:
             state, problem = "failed", reason
         elif now - since > _PATIENCE:
             state, problem = "failed", f"{problem} (for {count((now - since) // _MINUTE, 'minute')})"
+        problem += unread
     return NodeStatus(
         instance_id=instance.instance_id,
         zone=instance.zone,
@@ -142,24 +156,25 @@ def node_status(
 def node_state(node: Mapping[str, Any]) -> tuple[str, str, datetime | None]:
     """State and problem of a Node of Kubernetes, by its readiness, and the taint and annotations of its verification.
 
-    The third value is the time since which nothing reports on the node; None if kubelet and the DaemonSet do.
+    The third value is the time since which nothing reports on the node; None if kubelet and the DaemonSet do. A pod
+    that verifies a node may wait for its devices without limit.
     """
     meta, status = node["metadata"], node.get("status", {})
     annotations = meta.get("annotations", {})
     said = annotations.get(STATE_ANNOTATION, "")
     if said.startswith(_FAILED):
         return "failed", said.removeprefix(_FAILED), None
-    for each in status.get("conditions", ()):
-        if each["type"] == "Ready" and each["status"] != "True":
-            problem = each.get("message", "kubelet does not report")
-            return "not ready", problem, moment(each.get("lastTransitionTime"))
+    ready: Mapping[str, str] = next((each for each in status.get("conditions", ()) if each["type"] == "Ready"), {})
+    changed = moment(ready.get("lastTransitionTime"))
+    if ready.get("status", "True") != "True":
+        return "not ready", ready.get("message", "kubelet does not report"), changed
     if any(taint["key"] == UNVERIFIED for taint in node["spec"].get("taints", ())):
         problem = f"tainted: {said or 'no pod of the DaemonSet verifies it yet'}"
         return "booting", problem, None if said else moment(meta.get("creationTimestamp"))
     if not said:
         return _UNTESTED, "neither tainted nor verified: its node group has no NodeVerification", None
     if annotations.get(BOOT_ANNOTATION) != status.get("nodeInfo", {}).get("bootID"):
-        return "booting", "not verified since its last boot, and not tainted yet", None
+        return "booting", "not verified since its last boot, and not tainted yet", changed
     return "verified", "", None
 
 
