@@ -8,7 +8,8 @@ from trainium_runtime.aws_service import AwsService, is_aws
 
 _GENERATED = re.compile(r"botocore-session-\d+|1\d{18}")
 """A session's name that is the time at which it began, in seconds or, until 2033, in nanoseconds. Sources: botocore
-1.44, credentials.py: without role_session_name, each process has a new one; aws-vault 7, vault/assumeroleprovider.go."""
+1.44, credentials.py: without role_session_name, each process has a new one; aws-vault 7,
+vault/assumeroleprovider.go."""
 
 
 @dataclass(frozen=True, kw_only=True)

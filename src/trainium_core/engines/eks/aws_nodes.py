@@ -135,7 +135,7 @@ def node_status(
         try:
             reason = failure_of(described)
         except UnavailableError as error:
-            unread = f"; its record could not be read: {error}"
+            unread = f"; its record could not be read: {error.reason}"
         if reason:
             state, problem = "failed", reason
         elif now - since > _PATIENCE:
