@@ -164,7 +164,8 @@ def node_state(node: Mapping[str, Any]) -> tuple[str, str, datetime | None]:
     said = annotations.get(STATE_ANNOTATION, "")
     if said.startswith(_FAILED):
         return "failed", said.removeprefix(_FAILED), None
-    ready: Mapping[str, str] = next((each for each in status.get("conditions", ()) if each["type"] == "Ready"), {})
+    conditions: Sequence[Mapping[str, str]] = status.get("conditions", ())
+    ready = next((each for each in conditions if each["type"] == "Ready"), dict[str, str]())
     changed = moment(ready.get("lastTransitionTime"))
     if ready.get("status", "True") != "True":
         return "not ready", ready.get("message", "kubelet does not report"), changed
