@@ -21,7 +21,7 @@ from trainium_local import lifecycle
 from trainium_local.environment import Connection
 from trainium_local.server import Settings
 
-SECONDS = 180.0
+SECONDS = 480.0
 START_SECONDS = 60.0
 
 _forks = multiprocessing.get_context("forkserver")
