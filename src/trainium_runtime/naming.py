@@ -21,6 +21,9 @@ NODE_REASON_TAG = "trn:reason"
 RECORDS_TAG = "trn:records"
 """Tag on an instance of an EKS node group: the bucket of its record."""
 
+EKS_CLUSTER_TAG, EKS_GROUP_TAG = "eks:cluster-name", "eks:nodegroup-name"
+"""Tags that EKS sets on the instances and Auto Scaling groups of node groups."""
+
 STOPPED_TAG = "trn:stopped"
 """Tag on the topic of a pilot: why the controller keeps the nodes stopped."""
 

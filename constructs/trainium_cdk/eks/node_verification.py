@@ -19,6 +19,7 @@ from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.service_role import allow
 from trainium_cdk.storage.disposable_bucket import DisposableBucket, named_bucket_arn
 from trainium_core.plan.node_settings import NodeSettings
+from trainium_runtime.naming import EKS_CLUSTER_TAG, EKS_GROUP_TAG
 from trainium_userdata.eks import verification_objects
 from trainium_userdata.locations import NodeLocations
 from trainium_userdata.script import eks_node_script, eks_user_data
@@ -150,7 +151,7 @@ def let_guard_end_nodes(
     The policy is in the group's stack. The verification's own stack may be deployed first, and then cannot refer to it.
     """
     groups = group_arn(construct, _EKS_GROUPS)
-    tags = {"eks:cluster-name": cluster_name, "eks:nodegroup-name": nodegroup_name}
+    tags = {EKS_CLUSTER_TAG: cluster_name, EKS_GROUP_TAG: nodegroup_name}
     ending = iam.PolicyStatement(
         actions=["autoscaling:TerminateInstanceInAutoScalingGroup"],
         resources=[groups],

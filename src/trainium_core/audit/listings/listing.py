@@ -11,6 +11,7 @@ from trainium_core.audit.resource import Resource
 from trainium_core.plurals import count
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import Clients
+from trainium_runtime.naming import EKS_CLUSTER_TAG, EKS_GROUP_TAG
 from trainium_runtime.tags import tag_values
 
 Entry = Mapping[str, Any]
@@ -153,7 +154,7 @@ def entry_tags(entry: Entry) -> dict[str, str]:
 
 def tagged_node_group(tags: Mapping[str, str]) -> str | None:
     """The ID of the managed node group whose name EKS writes into the tags of a group's resources; None without one."""
-    cluster, group = tags.get("eks:cluster-name"), tags.get("eks:nodegroup-name")
+    cluster, group = tags.get(EKS_CLUSTER_TAG), tags.get(EKS_GROUP_TAG)
     return f"{cluster}/{group}" if cluster and group else None
 
 

@@ -12,7 +12,7 @@ from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.fleet_verdict import FleetVerdict
-from trainium_runtime.naming import CLUSTER_TAG, RECORDS_TAG
+from trainium_runtime.naming import CLUSTER_TAG, EKS_CLUSTER_TAG, EKS_GROUP_TAG, RECORDS_TAG
 from trainium_runtime.node_store import NodeStore
 from trainium_runtime.tags import tag_values
 from trainium_wire.formats import moment
@@ -24,7 +24,6 @@ from trainium_wire.stack_record import StackRecord
 
 _EXISTING = ("pending", "running", "stopping", "stopped", "shutting-down")
 _BILLED = ("pending", "running")
-_CLUSTER, _GROUP = "eks:cluster-name", "eks:nodegroup-name"  # tags that EKS sets
 _FAILED = "failed: "
 _UNTESTED = "untested"
 _NOT_JOINED = "not in Kubernetes: its console shows how far it has booted"
@@ -39,7 +38,9 @@ def outside_nodes(account: AwsService, record: StackRecord) -> NodesReport:
     Raises:
         UnavailableError: A request failed or was denied.
     """
-    instances = _instances(account, record.cluster, f"tag:{_CLUSTER}", str(record.settings.get("eks_cluster", "")))
+    instances = _instances(
+        account, record.cluster, f"tag:{EKS_CLUSTER_TAG}", str(record.settings.get("eks_cluster", ""))
+    )
     objects = dict[str, Mapping[str, Any]]()
     if instances:
         kubectl = kubectl_at(account, record_place(record))
@@ -52,8 +53,8 @@ def outside_nodes(account: AwsService, record: StackRecord) -> NodesReport:
 
 def outliving_nodes(account: AwsService, cluster: str) -> Iterator[str]:
     """A clause about each node group with billed nodes that have the tag of the cluster. Raises UnavailableError."""
-    tags = [tag_values(each["Tags"]) for each in _instances(account, cluster, "tag-key", _GROUP, states=_BILLED)]
-    groups = Counter((each.get(_CLUSTER, ""), each[_GROUP]) for each in tags)
+    tags = [tag_values(each["Tags"]) for each in _instances(account, cluster, "tag-key", EKS_GROUP_TAG, states=_BILLED)]
+    groups = Counter((each.get(EKS_CLUSTER_TAG, ""), each[EKS_GROUP_TAG]) for each in tags)
     for (eks_cluster, group), number in sorted(groups.items()):
         yield (
             f"the EKS node group {group} runs {count(number, 'billed node')}; to end them, run: "
