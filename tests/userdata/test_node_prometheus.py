@@ -88,6 +88,32 @@ def test_hardware_error_is_sampled_and_reported_with_the_failed_record(node: Job
     assert usage.samples[-1].ecc_uncorrected == 1
 
 
+def test_node_whose_sample_has_memory_errors_fails_at_once(node: JobNode) -> None:
+    """Not when the counters are due again, up to a minute later: metrics and state of a node agree."""
+    pass_minute(node, Reading(core_utilization=50))
+    node.watch.usage.metrics.add(Reading(core_utilization=60), node.now)
+    node.counter(1, "mem_ecc_uncorrected", 1)
+    node.watch._due.update(usage=0, counters=node.now + 50)
+    node.pass_time()
+    assert node.sent is not None
+    assert node.sent.state == "failed"
+    assert "trn_core_utilization_ratio 0.6\n" in files.read(prometheus.TEXT), "no further sample without utilization"
+
+
+def test_counters_are_read_when_an_attempt_ends(node: JobNode) -> None:
+    """The next attempt must not start on a node that has failed during the last one."""
+    node.membership(FIRST)
+    node.settle()
+    node.submit()
+    node.settle()
+    node.counter(1, "mem_ecc_uncorrected", 1)
+    node.end_attempt("succeeded", joined=(0,))
+    node.watch._due["counters"] = node.now + 50
+    node.pass_time()
+    assert node.sent is not None
+    assert node.sent.state == "failed"
+
+
 def test_last_sample_of_gpus_has_their_errors(node: JobNode, monkeypatch: pytest.MonkeyPatch) -> None:
     """nvidia-smi may not report again before the node is terminated."""
     node.write(gpu.DRIVER, "580.126.09\n")

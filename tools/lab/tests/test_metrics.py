@@ -124,6 +124,7 @@ def observed(lab: Laboratory, cluster: ClusterJobs, monitor: Prometheus) -> Obse
     cluster.wait_for("the alert", lambda: "TrnUncorrectedMemoryErrors" in monitor.alerts())
     alerts["busy"] = monitor.alerts()
     samples["busy"] = sample_of(cluster, ids["busy"])
+    cluster.wait_for("the failed node", lambda: '"failed"' in trn(cluster, "nodes", "--json"))
 
     # The controller prints samples that are at least six minutes old. So that the test need not wait, the scheduled
     # times of its runs are in the future.

@@ -54,9 +54,10 @@ class Metrics:
         self._readings.append((at, reading))
 
     def add_now(self, now: float) -> None:
-        """Let the next poll take a sample: of the counters, unless the tool has reported."""
-        if not self._readings:
-            self.add(Reading(uncorrected=gpu.error_counts() if files.path(gpu.DRIVER).exists() else None), now)
+        """Let the next poll take a sample of the counters, unless it takes one or the last one has their counts."""
+        counts = gpu.error_counts() if files.path(gpu.DRIVER).exists() else hardware.counters()
+        if not self._readings and counts != self._counts.get("ecc_uncorrected"):
+            self.add(Reading(uncorrected=counts), now)
 
     def poll(self, job: str, now: float) -> list[MetricSample]:
         """The new samples: one for each reading, or one of what is known without it, if there was none for too long.

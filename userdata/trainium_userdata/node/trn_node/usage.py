@@ -42,8 +42,8 @@ class Usage:
         self._sent: tuple[str, str] = ("", "")
         self._sent_at = 0.0
 
-    def poll(self, url: str, job: str, now: float, *, attempt: int | None) -> None:
-        """Check the usage, and write it if that is due. Raises OSError.
+    def poll(self, url: str, job: str, now: float, *, attempt: int | None) -> bool:
+        """Check the usage, and write it if that is due. Returns whether new samples have errors. Raises OSError.
 
         Args:
             url: URL of the object.
@@ -64,6 +64,7 @@ class Usage:
         has_errors = any(sample.execution_errors or sample.ecc_uncorrected for sample in samples)
         if has_errors or (state, detail) != self._sent or not 0 <= now - self._sent_at < SEND_SECONDS:
             self._send(url, state, detail, now)
+        return has_errors
 
     def _send(self, url: str, state: State, detail: str, now: float) -> None:
         idle = timedelta(seconds=self._idle_seconds)

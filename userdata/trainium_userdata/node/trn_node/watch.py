@@ -143,12 +143,13 @@ class Watch:
                 before = self._job.open_job
                 self._job.poll(own_record, self._cluster)
                 if self._job.open_job != before:
-                    self._due["usage"] = 0
+                    self._due["usage"] = self._due["counters"] = 0
         elif name == "usage":
             if own_record:
                 url = instance_key(f"{folder()}/{USAGE_PREFIX}", files.own_name(own_record["instance_id"]))
                 attempt = self._job.attempt_on(own_record["instance_id"])
-                self.usage.poll(url, self._job.open_job, self._now(), attempt=attempt)
+                if self.usage.poll(url, self._job.open_job, self._now(), attempt=attempt):
+                    self._due["counters"] = 0
         elif name == "record":
             self._update_record(own_record)
         elif name == "drain":
