@@ -7,6 +7,7 @@ from aws_cdk import Fn, IStableStringProducer, Lazy, Stack
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from trainium_core.naming import NODE_RECORDS_BUCKETS
 from trainium_core.permissions.roles import stack_name_characters
 
 
@@ -26,6 +27,11 @@ def physical_name(scope: Construct, purpose: str) -> str:
 def physical_bucket_name(scope: Construct, purpose: str) -> str:
     """A name as physical_name(), for a bucket: at most 63 lower-case characters, if `purpose` has up to 20."""
     return f"{_prefix(Stack.of(scope)).lower()}-{purpose}-{scope.node.addr[-8:]}-{_stack_id_suffix(scope)}"
+
+
+def node_records_bucket_name(scope: Construct) -> str:
+    """A name that does not begin with that of the stack, because policies of a plan apply to the bucket of any app."""
+    return f"{NODE_RECORDS_BUCKETS}-{scope.node.addr[-8:]}-{_stack_id_suffix(scope)}"
 
 
 def recorded_bucket_name(scope: Construct, bucket: s3.IBucket) -> str:

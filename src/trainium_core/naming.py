@@ -22,6 +22,9 @@ SLURM = "slurm"
 DEFAULT_CLUSTER_NAME = "trn-pilot"
 """The default cluster name."""
 
+NODE_RECORDS_BUCKETS = "trn-node-records"
+"""The beginning of the names of buckets with the records of nodes of EKS clusters (data/permissions.toml)."""
+
 CACHE_PREFIX = "neuron-compile-cache"
 """The S3 prefix of the compile cache in its bucket."""
 

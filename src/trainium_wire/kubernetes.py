@@ -13,7 +13,10 @@ UNVERIFIED = "trn/unverified"
 """Key of the taint of a node that has not been verified in its current boot. The value is `true`."""
 
 STATE_ANNOTATION = "trn/verification"
-"""Annotation with the state of the verification: `running`, `waiting: WHY`, `failed: REASON` or `verified`."""
+"""Annotation with the state of the verification: RUNNING and a time, `waiting: WHY`, `failed: REASON` or `verified`."""
+
+RUNNING = "running since "
+"""The state of a verification that has begun, before its time in the format of records."""
 
 BOOT_ANNOTATION = "trn/verified-boot"
 """Annotation with the ID of the boot in which the node was verified."""

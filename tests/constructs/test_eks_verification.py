@@ -8,7 +8,10 @@ from typing import Any
 import yaml
 from aws_cdk import App, Environment, Stack, Validations
 from aws_cdk import aws_eks as eks
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sns as sns
 from cdk_nag import AwsSolutionsChecks
+from moto.iam.access_control import IAMPolicy, PermissionResult
 
 from tests.constructs.synth import REGION, Template, as_text, granted, new_app, new_stack, synthesize
 from tests.constructs.test_eks import (
@@ -25,6 +28,8 @@ from tests.userdata.parts import parts_of
 from tools.lab.eks.kubernetes import problems
 from trainium_cdk import NeuronNodeGroup, NodeChecks, NodeVerification
 from trainium_cdk.eks.node_verification import let_guard_end_nodes
+from trainium_core.permissions.roles import policies, role_scope
+from trainium_core.plan import Plan
 
 IMAGE = "111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1"
 
@@ -122,6 +127,40 @@ def test_guard_reads_records_and_ends_only_nodes_of_its_groups() -> None:
     nodegroup = {"Fn::GetAtt": [template.logical_id(GROUP), "NodegroupName"]}
     tags = {"aws:ResourceTag/eks:cluster-name": "prod", "aws:ResourceTag/eks:nodegroup-name": nodegroup}
     assert ending["Condition"] == {"StringEquals": tags}
+
+
+def test_printed_read_only_policy_permits_reading_records_and_nothing_else() -> None:
+    name = as_text(verified().properties("AWS::S3::Bucket")["BucketName"])
+    scope = role_scope(Plan.of(instance_type="trn1.32xlarge", region=REGION, stacks=("eks",), eks_cluster="prod"))
+    arn = f"arn:aws:s3:::{name}"
+
+    def permitted(action: str, resource: str) -> bool:
+        documents = ({"policy_document": json.dumps(each)} for each in policies("read-only", scope))
+        results = [IAMPolicy(each).is_action_permitted(action, resource) for each in documents]
+        return PermissionResult.PERMITTED in results
+
+    assert permitted("s3:ListBucket", arn)
+    assert permitted("s3:GetObject", f"{arn}/nodes/AROA0123456789ABCDEF0:i-0123456789abcdef0.json")
+    assert not permitted("s3:GetObject", f"{arn}/logs/AROA0123456789ABCDEF0:i-0123456789abcdef0.log")
+    assert not permitted("s3:PutObject", f"{arn}/nodes/AROA0123456789ABCDEF0:i-0123456789abcdef0.json")
+    assert not permitted("s3:ListBucket", "arn:aws:s3:::other")
+
+
+def test_failing_guard_alarms_the_topic_of_the_app() -> None:
+    stack = new_stack()
+    key: Any = kms.Key(stack, "Key")
+    NodeVerification(stack, "Verification", image=IMAGE, notices=sns.Topic(stack, "Ours", master_key=key))
+    template = synthesize(stack)
+    topic = {"Ref": template.logical_id("AWS::SNS::Topic")}
+    alarm = template.properties("AWS::CloudWatch::Alarm")
+    (guard,) = [name for name in template.resources("AWS::Lambda::Function") if "Guard" in name]
+    assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": {"Ref": guard}}]
+    assert (alarm["Namespace"], alarm["MetricName"], alarm["AlarmActions"]) == ("AWS/Lambda", "Errors", [topic])
+    (statement,) = template.properties("AWS::SNS::TopicPolicy")["PolicyDocument"]["Statement"]
+    cloudwatch = {"Service": "cloudwatch.amazonaws.com"}
+    assert (statement["Principal"], statement["Resource"]) == (cloudwatch, topic)
+    of_key = template.properties("AWS::KMS::Key")["KeyPolicy"]["Statement"]
+    assert cloudwatch in [each["Principal"] for each in of_key]
 
 
 def test_groups_of_a_cluster_use_a_verification_of_an_earlier_stack() -> None:

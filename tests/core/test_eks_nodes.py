@@ -50,7 +50,7 @@ def node(
     [
         (node("verified", tainted=False, boot=BOOT), "verified", ""),
         (node("failed: neuron-devices: 15 of 16"), "failed", "neuron-devices: 15 of 16"),
-        (node("running"), "booting", "tainted: running"),
+        (node(f"running since {AT}"), "booting", f"tainted: running since {AT}"),
         (node(None), "booting", "tainted: no pod of the DaemonSet verifies it yet"),
         (node("verified", tainted=False, boot="b-0"), "booting", "not verified since its last boot"),
         (node("verified", tainted=False, boot=BOOT, ready="False"), "not ready", "no network plugin"),
@@ -149,11 +149,25 @@ def test_silent_node_has_failed_after_half_an_hour_or_by_its_record(found: Any, 
     assert (recorded.state, recorded.problem) == ("failed", "efa: 0 of 8")
 
 
-@pytest.mark.parametrize("said", ["running", "waiting: a process uses a device"])
-def test_node_that_is_being_verified_does_not_fail_with_time(said: str) -> None:
+def test_node_that_waits_for_its_devices_does_not_fail_with_time() -> None:
     late = datetime(2030, 1, 1, tzinfo=UTC)
     instance = {"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": datetime(2026, 1, 1, tzinfo=UTC)}
-    assert node_status(instance, node(said), lambda _: "old", late).state == "booting"
+    assert node_status(instance, node("waiting: a process uses a device"), lambda _: "old", late).state == "booting"
+
+
+@pytest.mark.parametrize("began", ["2026-11-29T13:00:00Z", "2026-11-29T13:00:00Z, before a reboot"])
+def test_node_that_is_tested_has_failed_after_an_hour(began: str) -> None:
+    at = datetime(2026, 11, 29, 13, tzinfo=UTC)
+    instance = {"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": datetime(2026, 1, 1, tzinfo=UTC)}
+    found = node("running since 2026-11-29T13:00:00Z")
+    if "reboot" in began:
+        found = node("running since 2026-11-29T10:00:00Z")
+        found["status"]["conditions"][0]["lastTransitionTime"] = "2026-11-29T13:00:00Z"
+    assert node_status(instance, found, lambda _: "old", at + timedelta(minutes=60)).state == "booting"
+    late = node_status(instance, found, lambda _: "old", at + timedelta(minutes=61))
+    assert late.state == "failed"
+    assert late.problem.startswith("tainted: running since 2026-11-29T1")
+    assert late.problem.endswith("(for 61 minutes)")
 
 
 def test_reason_is_read_from_the_bucket_that_the_instance_names(account: AwsNodes, kubectl: Recorder) -> None:

@@ -20,7 +20,7 @@ from tests.userdata.neuron_ls import devices_of
 from tests.userdata.plans import plan_for
 from tests.userdata.verified_node import PACKAGES, RECORD_KEY, VerifiedNode
 from tools.lab.certificates import make_certificates
-from tools.lab.eks.api_server import KUBELET, POD, ApiServer
+from tools.lab.eks.api_server import KUBELET, MERGE_PATCH, NODES, POD, ApiServer
 from tools.lab.eks.kubernetes import problems
 from trainium_userdata.eks import TAINTS, verification_objects
 from trainium_wire.kubernetes import BOOT_ANNOTATION, NEURON, STATE_ANNOTATION, UNVERIFIED
@@ -216,6 +216,31 @@ def test_new_pod_verifies_a_failed_node_again(pod: Pod):
     pod.start()
     pod.wait_for(lambda: pod.is_ready)
     assert (pod.taints, pod.record and pod.record.state) == ([NEURON], "verified")
+
+
+def test_failure_of_a_new_pod_keeps_the_time_of_the_first_failure(pod: Pod):
+    missing_device(pod)
+    pod.register()
+    pod.start()
+    pod.wait_for(lambda: pod.state.startswith("failed"))
+    pod.stop()
+    record = json.loads(pod.node.read("var/lib/trn/record.json"))
+    pod.node.write("var/lib/trn/record.json", json.dumps({**record, "time": "2026-11-24T11:00:00Z"}))
+    pod.start()
+    pod.wait_for(lambda: pod.record and pod.record.time == "2026-11-24T11:00:00Z")
+    assert pod.record
+    assert pod.record.state == "failed"
+
+
+def test_pod_that_ended_during_the_tests_leaves_the_time_of_their_begin(pod: Pod):
+    pod.register()
+    patch = {"metadata": {"annotations": {STATE_ANNOTATION: "running since 2026-11-24T11:00:00Z"}}}
+    headers = {"Authorization": f"Bearer {POD}", "Content-Type": MERGE_PATCH}
+    assert pod.kubernetes.respond("PATCH", f"{NODES}/{NAME}", headers, json.dumps(patch).encode())[0] == 200
+    pod.start()
+    pod.wait_for(lambda: pod.is_ready)
+    states = [change.annotations.get(STATE_ANNOTATION) for change in pod.kubernetes.changes[NAME]]
+    assert states[-2:] == ["running since 2026-11-24T11:00:00Z", "verified"]
 
 
 def test_node_is_verified_once_in_each_boot(pod: Pod):

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sns as sns
 from constructs import Construct
 
+from trainium_cdk.cdk_types import Topic
 from trainium_cdk.checks import check, check_known, form
 from trainium_cdk.fleet.group_arn import group_arn
 from trainium_cdk.fleet.node_checks import NodeChecks
@@ -16,6 +18,8 @@ from trainium_cdk.fleet.node_records import allow_reading_records_in, role_uniqu
 from trainium_cdk.fleet.node_script import ScriptAsset
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
+from trainium_cdk.physical_names import node_records_bucket_name
+from trainium_cdk.pilot.pilot import add_alarm, allow_alarms
 from trainium_cdk.service_role import allow
 from trainium_cdk.storage.disposable_bucket import DisposableBucket, named_bucket_arn
 from trainium_core.plan.node_settings import NodeSettings
@@ -57,8 +61,9 @@ class NodeVerification(Construct):
         for_kubectl = verification.manifest
 
     `bucket` has a record for each node, below `nodes/`, and is deleted with the stack. `checks` are those of all nodes.
-    Every 15 minutes, a function ends the nodes whose record has shown a failed verification for 30 minutes, and lowers
-    the desired size of their groups. `guard_role`, its role, may end any node of the groups with this verification.
+    Every 15 minutes, a function ends the nodes whose verification failed 30 minutes ago, and those that have no record
+    two hours after their launch, and lowers the desired size of their groups. `guard_role`, its role, may end any node
+    of the groups with this verification.
     """
 
     bucket: s3.Bucket
@@ -73,6 +78,7 @@ class NodeVerification(Construct):
         image: str,
         namespace: str = "kube-system",
         checks: NodeChecks | None = None,
+        notices: Topic | None = None,
     ) -> None:
         """
         Args:
@@ -80,6 +86,8 @@ class NodeVerification(Construct):
                 later with a framework for Neuron, neuron-ls, nccom-test and fi_info.
             namespace: Namespace of the DaemonSet. Default: kube-system.
             checks: Which failed checks fail a node. Default: NodeChecks.enforce().
+            notices: Topic for an alarm when the function that ends nodes fails. The policies of an imported topic and
+                of its key must allow CloudWatch to publish. Default: no alarm.
 
         Raises:
             PropsError: The image has no tag or digest, or the namespace is invalid.
@@ -90,6 +98,8 @@ class NodeVerification(Construct):
         self.checks = checks or NodeChecks.enforce()
         rules = [s3.LifecycleRule(id="logs", prefix=f"{LOGS_PREFIX}/", expiration=_LOGS_KEPT)]
         self.bucket = DisposableBucket(self, "Records", lifecycle_rules=rules).bucket
+        # Policies of `trn permissions`, which do not know this stack, apply to this name.
+        cast(s3.CfnBucket, self.bucket.node.default_child).bucket_name = node_records_bucket_name(self)
         guard = HandlerFunction(
             self,
             "Guard",
@@ -101,6 +111,11 @@ class NodeVerification(Construct):
         guard.allow_reading(["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"])
         guard.call_every("Schedule", minutes=_GUARD_MINUTES)
         self.guard_role = guard.role
+        if notices is not None:
+            topic = cast(sns.ITopic, notices)
+            allow_alarms(self, topic)
+            what = "The guard of the EKS nodes is failing: unverified nodes might run, and are billed."
+            add_alarm(self, "Fails", function_name=guard.name, what=what, topic_arn=topic.topic_arn)
 
     @property
     def objects(self) -> Sequence[Mapping[str, Any]]:

@@ -25,6 +25,7 @@ from trainium_runtime.pilot_end import Deadline
 
 _ATTEMPTS = 3  # for one event: the invocation and two retries (Lambda developer guide, asynchronous invocation)
 _PERIOD_SECONDS = 900
+_ALARMS = f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*"
 
 
 class Pilot(Construct):
@@ -83,7 +84,7 @@ class Pilot(Construct):
             for topic in {spent.node.path: spent, self.notices.node.path: self.notices}.values():
                 self._allow_publishing(topic, "budgets", f"budgets::{Aws.ACCOUNT_ID}:*")
             self._add_budget(self._budget_name, budget.amount, cluster_name, spent)
-        self._allow_publishing(self.notices, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
+        self._allow_publishing(self.notices, "cloudwatch", _ALARMS)
 
     @property
     def needs_controller(self) -> bool:
@@ -133,34 +134,10 @@ class Pilot(Construct):
         return topic
 
     def _allow_publishing(self, topic: sns.ITopic, service: str, source: str) -> None:
-        """Allow a service to publish for this account.
-
-        Args:
-            service: The first part of the service principal, such as budgets.
-            source: The end of the ARNs of the senders, from the service's name on. It may contain wildcards.
-        """
-        # Sources: AWS Cost Management User Guide, creating an Amazon SNS topic for budget notifications; CloudWatch
-        # User Guide, notifying users on alarm changes.
-        principal: Any = iam.ServicePrincipal(f"{service}.amazonaws.com")
-        statement = iam.PolicyStatement(
-            principals=[principal],
-            actions=["sns:Publish"],
-            resources=[topic.topic_arn],
-            conditions={
-                "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
-                "ArnLike": {"aws:SourceArn": f"arn:{Aws.PARTITION}:{source}"},
-            },
-        )
-        if not topic.add_to_resource_policy(statement).statement_added:
-            Annotations.of(self).add_warning_v2(
-                f"trn:notices.{service}",
-                f"the policy of the imported topic {topic.node.path} is not changed here: it, and the policy of its "
-                f"key, must allow {service}.amazonaws.com to publish, or notices of this service are lost",
-            )
-        if topic is self.notices and self.props.notices is not None:
-            if topic.master_key is not None:
-                allow_service(self, "notices", topic.master_key, f"{service}.amazonaws.com")
-        elif self._key is not None:
+        """Allow a service to publish for this account, also with the key of the topic."""
+        is_given = topic is self.notices and self.props.notices is not None
+        allow_publishing(self, topic, service, source, is_given=is_given)
+        if self._key is not None and not is_given:
             allow_service(self, "encryption_key", self._key, f"{service}.amazonaws.com")
 
     def _add_budget(self, name: str, usd: int, cluster_name: str, spent: sns.ITopic) -> None:
@@ -211,6 +188,41 @@ def _notification(kind: str, percent: int, topic: sns.ITopic) -> budgets.CfnBudg
         ),
         subscribers=[budgets.CfnBudget.SubscriberProperty(subscription_type="SNS", address=topic.topic_arn)],
     )
+
+
+def allow_alarms(scope: Construct, topic: sns.ITopic) -> None:
+    """Allow CloudWatch to publish to a topic of the app for alarms of this account, also with the key of the topic."""
+    allow_publishing(scope, topic, "cloudwatch", _ALARMS, is_given=True)
+
+
+def allow_publishing(scope: Construct, topic: sns.ITopic, service: str, source: str, *, is_given: bool) -> None:
+    """Allow a service to publish for this account. A warning is added if the policy of the topic cannot be changed.
+
+    Args:
+        service: The first part of the service principal, such as budgets.
+        source: The end of the ARNs of the senders, from the service's name on. It may contain wildcards.
+        is_given: Whether the topic is the parameter `notices`, whose key is also changed.
+    """
+    # Sources: AWS Cost Management User Guide, creating an Amazon SNS topic for budget notifications; CloudWatch User
+    # Guide, notifying users on alarm changes.
+    principal: Any = iam.ServicePrincipal(f"{service}.amazonaws.com")
+    statement = iam.PolicyStatement(
+        principals=[principal],
+        actions=["sns:Publish"],
+        resources=[topic.topic_arn],
+        conditions={
+            "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
+            "ArnLike": {"aws:SourceArn": f"arn:{Aws.PARTITION}:{source}"},
+        },
+    )
+    if not topic.add_to_resource_policy(statement).statement_added:
+        Annotations.of(scope).add_warning_v2(
+            f"trn:notices.{service}",
+            f"the policy of the imported topic {topic.node.path} is not changed here: it, and the policy of its "
+            f"key, must allow {service}.amazonaws.com to publish, or notices of this service are lost",
+        )
+    if is_given and topic.master_key is not None:
+        allow_service(scope, "notices", topic.master_key, f"{service}.amazonaws.com")
 
 
 def add_alarm(scope: Construct, construct_id: str, *, function_name: str, what: str, topic_arn: str) -> None:

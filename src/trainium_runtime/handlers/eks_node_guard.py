@@ -1,22 +1,29 @@
-"""Ends nodes of EKS that failed their verification, and lowers the desired size of their groups.
+"""Ends nodes of EKS that were not verified in time, and lowers the desired size of their groups.
 
 Invoked every few minutes. It ends named instances: with only a lower desired size, Auto Scaling would choose which
 instance ends, perhaps a verified one.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainium_runtime.log import log
 from trainium_runtime.naming import RECORDS_TAG
 from trainium_runtime.node_store import NodeStore
+from trainium_wire.formats import moment
 from trainium_wire.keys import RECORDS_PREFIX
 from trainium_wire.node_record import StoredRecord
 
 PATIENCE = timedelta(minutes=30)
 """How long a failed node runs before it is ended: time to look at it, to verify it again, and for EKS to repair it."""
+
+LONGEST_VERIFICATION = timedelta(hours=2)
+"""How long a node without a record runs before it is ended. Boot, download of the image, the wait for the devices and
+the tests take less: the tests end after 50 minutes (data/facts.toml, self_test; two attempts of the collectives)."""
+
+_NO_RECORD = "no record after two hours: it did not join, or its verification did not start or end"
 
 _COUNTED = ("InService", "Pending")
 """The first words of the lifecycle states of instances that count toward the desired size.
@@ -27,44 +34,62 @@ it, Auto Scaling would end another node.
 
 
 class NotEndedError(Exception):
-    """Failed nodes still run."""
+    """Unverified nodes still run."""
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     import boto3
 
     bucket = os.environ["RECORDS_BUCKET"]
-    instances = running_instances(boto3.client("ec2"), bucket)
-    records = NodeStore(boto3.client("s3"), bucket, RECORDS_PREFIX).records()
-    ended = nodes_to_end(instances, records, datetime.now(UTC))
-    end_nodes(boto3.client("autoscaling"), {node: records[node].record.reason for node in ended})
+    launched = running_instances(boto3.client("ec2"), bucket)
+    store = NodeStore(boto3.client("s3"), bucket, RECORDS_PREFIX)
+    ended = nodes_to_end(launched, store.records(), store.recorded(), datetime.now(UTC))
+    end_nodes(boto3.client("autoscaling"), ended)
 
 
-def nodes_to_end(instances: Iterable[str], records: Mapping[str, StoredRecord], now: datetime) -> Sequence[str]:
-    """The instances whose record has had a failed verification for at least PATIENCE.
+def nodes_to_end(
+    launched: Mapping[str, datetime], records: Mapping[str, StoredRecord], recorded: Collection[str], now: datetime
+) -> Mapping[str, str]:
+    """The instances to end, with the reasons.
 
-    A node without a record, or with an invalid one, is not ended: its state is unknown.
+    Those are instances whose verification has failed for at least PATIENCE, and instances that have run for
+    LONGEST_VERIFICATION without a record: a node has the taint until its first record is stored. An instance with an
+    invalid record is not ended: its state is unknown.
 
     Args:
-        instances: IDs of the running instances.
-        records: The last record of each instance.
+        launched: The launch times of the running instances, by ID.
+        records: The last record of each instance, without the oldest ones if there are many.
+        recorded: IDs of all instances that have a record.
         now: The current time.
     """
-    return [
-        each
-        for each in sorted(instances)
-        if each in records and records[each].failed_verification and now - records[each].written >= PATIENCE
-    ]
+    ended = dict[str, str]()
+    for node, at in sorted(launched.items()):
+        stored = records.get(node)
+        if stored is None:
+            if node not in recorded and now - at >= LONGEST_VERIFICATION:
+                ended[node] = _NO_RECORD
+        elif stored.failed_verification and now - _failed_since(stored, at) >= PATIENCE:
+            ended[node] = stored.record.reason
+    return ended
 
 
-def running_instances(ec2: Any, bucket: str) -> Sequence[str]:
-    """IDs of the running instances whose tag names the bucket of their records."""
+def _failed_since(stored: StoredRecord, launched: datetime) -> datetime:
+    """When the verification failed first. Each new pod writes the record again, with the time of the first failure.
+
+    The clock of a failed node may be wrong: S3 and EC2 limit its time.
+    """
+    return max(launched, min(stored.written, moment(stored.record.time) or stored.written))
+
+
+def running_instances(ec2: Any, bucket: str) -> Mapping[str, datetime]:
+    """The launch times, by ID, of the running instances whose tag names the bucket of their records."""
     filters = [
         {"Name": f"tag:{RECORDS_TAG}", "Values": [bucket]},
         {"Name": "instance-state-name", "Values": ["running"]},
     ]
     pages = ec2.get_paginator("describe_instances").paginate(Filters=filters)
-    return [i["InstanceId"] for page in pages for entry in page["Reservations"] for i in entry["Instances"]]
+    instances = (each for page in pages for entry in page["Reservations"] for each in entry["Instances"])
+    return {each["InstanceId"]: each["LaunchTime"] for each in instances}
 
 
 def end_nodes(autoscaling: Any, reasons: Mapping[str, str]) -> None:
@@ -92,4 +117,4 @@ def end_nodes(autoscaling: Any, reasons: Mapping[str, str]) -> None:
         else:
             log(ended=node, reason=reason)
     if refused:
-        raise NotEndedError(f"failed nodes still run and are billed: {', '.join(refused)}")
+        raise NotEndedError(f"unverified nodes still run and are billed: {', '.join(refused)}")

@@ -17,19 +17,22 @@ from trainium_runtime.node_store import NodeStore
 from trainium_runtime.tags import tag_values
 from trainium_wire.formats import moment
 from trainium_wire.keys import RECORDS_PREFIX
-from trainium_wire.kubernetes import BOOT_ANNOTATION, CLUSTER_LABEL, STATE_ANNOTATION, UNVERIFIED
+from trainium_wire.kubernetes import BOOT_ANNOTATION, CLUSTER_LABEL, RUNNING, STATE_ANNOTATION, UNVERIFIED
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import failures
 from trainium_wire.stack_record import StackRecord
 
 _EXISTING = ("pending", "running", "stopping", "stopped", "shutting-down")
 _BILLED = ("pending", "running")
-_FAILED = "failed: "
+_FAILED, _TAINTED = "failed: ", "tainted: "
 _UNTESTED = "untested"
 _NOT_JOINED = "not in Kubernetes: its console shows how far it has booted"
 _MINUTE, _PATIENCE = timedelta(minutes=1), timedelta(minutes=30)
 """After this time a node has failed that does not join, is not ready or is not being verified. Joining, with the
 download of the image, takes a few minutes."""
+_LONGEST_TEST = timedelta(hours=1)
+"""After this time a node has failed whose pod still tests it, or does not run any more. The tests themselves end after
+50 minutes (data/facts.toml, self_test; two attempts of the collectives)."""
 
 
 def outside_nodes(account: AwsService, record: StackRecord) -> NodesReport:
@@ -116,7 +119,7 @@ def node_status(
     """The status of an instance and its Node.
 
     A node that does not join Kubernetes, is not ready or is not being verified has failed if its record has a failure,
-    or after half an hour.
+    or after half an hour; a node that is being tested, after an hour.
 
     Args:
         described: EC2's description of the instance.
@@ -133,13 +136,15 @@ def node_status(
         state, problem, since = "booting", _NOT_JOINED, instance.launched
     if since is not None:
         reason = unread = ""
+        is_tested = problem.startswith(f"{_TAINTED}{RUNNING}")
         try:
-            reason = failure_of(described)
+            # The record of a node that is being tested is that of an earlier verification.
+            reason = "" if is_tested else failure_of(described)
         except UnavailableError as error:
             unread = f"; its record could not be read: {error.reason}"
         if reason:
             state, problem = "failed", reason
-        elif now - since > _PATIENCE:
+        elif now - since > (_LONGEST_TEST if is_tested else _PATIENCE):
             state, problem = "failed", f"{problem} (for {count((now - since) // _MINUTE, 'minute')})"
         problem += unread
     return NodeStatus(
@@ -157,8 +162,8 @@ def node_status(
 def node_state(node: Mapping[str, Any]) -> tuple[str, str, datetime | None]:
     """State and problem of a Node of Kubernetes, by its readiness, and the taint and annotations of its verification.
 
-    The third value is the time since which nothing reports on the node; None if kubelet and the DaemonSet do. A pod
-    that verifies a node may wait for its devices without limit.
+    The third value is the time since which the node waits for a report; None if it does not. A pod that verifies a node
+    may wait for its devices without limit, because a job may use them after a reboot.
     """
     meta, status = node["metadata"], node.get("status", {})
     annotations = meta.get("annotations", {})
@@ -171,8 +176,15 @@ def node_state(node: Mapping[str, Any]) -> tuple[str, str, datetime | None]:
     if ready.get("status", "True") != "True":
         return "not ready", ready.get("message", "kubelet does not report"), changed
     if any(taint["key"] == UNVERIFIED for taint in node["spec"].get("taints", ())):
-        problem = f"tainted: {said or 'no pod of the DaemonSet verifies it yet'}"
-        return "booting", problem, None if said else moment(meta.get("creationTimestamp"))
+        if not said:
+            return (
+                "booting",
+                f"{_TAINTED}no pod of the DaemonSet verifies it yet",
+                moment(meta.get("creationTimestamp")),
+            )
+        began = moment(said.removeprefix(RUNNING))
+        # Not the time of a verification that a reboot has interrupted.
+        return "booting", f"{_TAINTED}{said}", max(began, changed or began) if began else None
     if not said:
         return _UNTESTED, "neither tainted nor verified: its node group has no NodeVerification", None
     if annotations.get(BOOT_ANNOTATION) != status.get("nodeInfo", {}).get("bootID"):

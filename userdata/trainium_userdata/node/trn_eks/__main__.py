@@ -11,6 +11,8 @@ import sys
 import time
 from typing import Any
 
+from trainium_wire.formats import now_text
+from trainium_wire.kubernetes import RUNNING
 from trn_node import files, record, verify
 from trn_node.check import CONTAINER, Check
 from trn_node.imds import Imds
@@ -43,11 +45,17 @@ def main() -> int:
 
 def verify_node(node: NodeObject, boot: str) -> bool:
     """Verify the node while it is tainted, and store its record. Returns whether it is verified."""
-    node.taint("running")
+    # The time of the first of pods that end in between.
+    state = node.state()
+    node.taint(state if state.startswith(RUNNING) else f"{RUNNING}{now_text()}")
     checks = run_checks(node)
     imds = Imds()
     made = record.make("verified" if all(check.ok for check in checks) else "failed", checks, imds)
-    made["checks"] = [*host_checks(made["checks"]), *made["checks"]]
+    earlier = record.read() or {"state": "", "checks": []}
+    if made["state"] == earlier["state"] == "failed":
+        # The time of the first failure since the boot: the guard ends a failed node, however many pods verify it again.
+        made["time"] = earlier.get("time", made["time"])
+    made["checks"] = [*host_checks(earlier["checks"], made["checks"]), *made["checks"]]
     if record.report(made, imds) != "s3":
         made.update(state="failed", reason=made["reason"] or "the record did not reach S3: see the pod's log")
     if made["state"] != "verified":
@@ -68,10 +76,10 @@ def run_checks(node: NodeObject) -> list[Check]:
             time.sleep(float(os.environ.get("TRN_VERIFY_PAUSE") or BUSY_SECONDS))
 
 
-def host_checks(own: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def host_checks(earlier: list[dict[str, Any]], own: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The checks before kubelet started in this boot, from the host's record, without those that ran here again."""
     names = {check["name"] for check in own}
-    return [check for check in (record.read() or {"checks": []})["checks"] if check["name"] not in names]
+    return [check for check in earlier if check["name"] not in names]
 
 
 def end(*_: object) -> None:

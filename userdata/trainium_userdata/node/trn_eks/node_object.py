@@ -41,6 +41,10 @@ class NodeObject:
         node = self._read()
         return bool(boot) and _annotations(node).get(BOOT_ANNOTATION) == boot and not _is_tainted(node)
 
+    def state(self) -> str:
+        """The state of its verification; empty before the first one."""
+        return _annotations(self._read()).get(STATE_ANNOTATION, "")
+
     def taint(self, state: str) -> None:
         """Set the taint, unless it is set, and the state."""
         self._change(tainted=True, annotations={BOOT_ANNOTATION: None, STATE_ANNOTATION: state})
