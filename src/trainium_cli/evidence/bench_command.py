@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 
 from trainium_cli.evidence.bench_runs import Journal, Side, measure, measure_recovery
 from trainium_cli.evidence.file_mistakes import file_argument, mistakes_listed
+from trainium_cli.evidence.results_files import check_replaceable, recorded_jobs, results_file, write_results
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import read_engine
@@ -97,10 +97,8 @@ def bench(invocation: Invocation, file: Path, output: Path, is_import: bool, yes
     if not yes:
         _confirm_terminations(sides)
     journal = Journal.open(output, spec, file)
-    with TemporaryDirectory() as scratch:
-        for side in sides:
-            for seed in spec.seeds:
-                measure(side, spec, seed, journal, Path(scratch), yes=yes)
+    _check_results_files(sides, spec, journal, output)
+    measure(sides, spec, journal, yes=yes)
     not_recovered = [
         code for side in sides if side.config.recovery and (code := _recover(side, spec, journal, yes=yes))
     ]
@@ -110,7 +108,7 @@ def bench(invocation: Invocation, file: Path, output: Path, is_import: bool, yes
     )
     if spec.fidelity is not None and (reference := spec.fidelity.imported) is not None:
         # The report computes the comparison again.
-        (output / f"{reference.id}.json").write_text(record_text(reference), encoding="utf-8")
+        write_results(reference, output)
     _write(records, output, as_json=invocation.as_json)
     codes = {_exit_code(records), *not_recovered}
     return ExitCode.NOT_READY if ExitCode.NOT_READY in codes else max(codes)
@@ -120,15 +118,24 @@ def _import(file: Path, output: Path, *, as_json: bool) -> ExitCode:
     made = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     with mistakes_listed(file):
         record = imported_record(file.read_bytes(), file, made=made, tool=Tool(version=version("trainium-cdk")))
-    output.mkdir(parents=True, exist_ok=True)
     _write([record], output, as_json=as_json)
     return ExitCode.OK
+
+
+def _check_results_files(sides: Sequence[Side], spec: BenchFile, journal: Journal, output: Path) -> None:
+    """Check before the first run that the results lose no run of the files that they replace. Raises CliError."""
+    for side in sides:
+        present = results_file(output, f"{spec.name}-{side.config.name}")
+        check_replaceable(present, {*journal.jobs.values(), *journal.failed})
+        side.recorded = recorded_jobs(present)
+    if spec.fidelity is not None and (reference := spec.fidelity.imported) is not None:
+        check_replaceable(results_file(output, reference.id), [run.job for run in reference.runs if run.job])
 
 
 def _write(records: Sequence[Record], folder: Path, *, as_json: bool) -> None:
     """Write the records and show them, with their ratios to the other records in the folder."""
     for record in records:
-        (folder / f"{record.id}.json").write_text(record_text(record), encoding="utf-8")
+        write_results(record, folder)
     if as_json:
         print_json({"records": [json.loads(record_text(record)) for record in records]})
     else:
@@ -287,7 +294,7 @@ def _show_records(records: Sequence[Record], folder: Path) -> None:
         say("")
     for line in _ratio_lines(records, folder):
         say(line)
-    say(f"Written: {', '.join(str(folder / f'{record.id}.json') for record in records)}")
+    say(f"Written: {', '.join(str(results_file(folder, record.id)) for record in records)}")
 
 
 def _shown(metric: Metric) -> tuple[str, str, str]:

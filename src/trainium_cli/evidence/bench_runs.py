@@ -1,10 +1,12 @@
 """The runs of `trn bench`: starts and follows their jobs, and collects the measurements."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation
@@ -19,7 +21,8 @@ from trainium_core.evidence.bench import MeasuredRun, measured_run, not_counted
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, seeded
 from trainium_core.evidence.failed_jobs import FAILED, RECOVERY, FailedJob, read_failed_jobs
 from trainium_core.evidence.imports import Imported, ImportFileError, read_results
-from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM
+from trainium_core.evidence.loss_curves import loss_problems
+from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM, RecordedRun
 from trainium_core.evidence.recovery import RecoveredJob
 from trainium_core.evidence.steps import repeated_seconds, training_steps
 from trainium_core.jobs.engine import JobEngine
@@ -39,6 +42,7 @@ class Side:
     Attributes:
         states: Final states of the jobs of `runs`, in the same order.
         recovered: The job that lost a node; None before this job has ended, and without `recovery`.
+        recorded: The jobs in the present results file of the side.
     """
 
     config: BenchSide
@@ -49,6 +53,7 @@ class Side:
     runs: list[MeasuredRun] = field(default_factory=list[MeasuredRun])
     recovered: RecoveredJob | None = None
     warnings: list[str] = field(default_factory=list[str])
+    recorded: Set[str] = frozenset()
 
     @property
     def hardware_kind(self) -> str:
@@ -98,12 +103,12 @@ class Journal:
                 if None in map(moment, journal.lost.values()):
                     raise ValueError("a time in lost is not valid")
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                message = f"{path} is not valid: {error!r}. Choose another --output, or remove {path}."
+                message = f"{path} is not valid: {error!r}. Choose another --output."
                 raise CliError(message, ExitCode.BAD_INPUT) from error
             if earlier != journal.digest:
                 imported = spec.fidelity.imported if spec.fidelity else None
                 changed = f"{file} or the reference {imported.id}" if imported else f"{file}"
-                message = f"{changed} was changed after the first run. Choose another --output, or remove {path}."
+                message = f"{changed} was changed after the first run. Choose another --output."
                 raise CliError(message, ExitCode.BAD_INPUT)
         journal.write()
         return journal
@@ -153,22 +158,59 @@ class _NodeLoss:
         echo(f"Terminated {node} of {job_id}.", err=True)
 
 
-def measure(side: Side, spec: BenchFile, seed: int, journal: Journal, scratch: Path, *, yes: bool) -> None:
-    """Measure one run: with the job of an earlier call, unless it failed or was restarted; else with a new job.
+def measure(sides: Sequence[Side], spec: BenchFile, journal: Journal, *, yes: bool) -> None:
+    """Measure the runs: of each seed one on each side, so that early runs show whether losses can be compared.
+
+    A run is the job of an earlier call, unless that failed or was restarted; else a new job.
 
     Raises:
-        CliError: The job fails, its state is unknown, or a result is missing or invalid.
+        CliError: A job fails, its state is unknown, a result is missing or invalid, or the losses of the runs so far
+            cannot be compared, so that no new job is started.
     """
-    key = f"{side.config.name} {seed}"
-    state = _earlier(side, journal, key)
-    if state is None:
-        state = _started(side, seed, journal, key, yes=yes)
-    lines = _lines(side.engine, state)
-    place = scratch / state.job.id
-    imported = tuple(_results(side, state, place))
-    run = measured_run(state, training_steps(lines), spec, seed, imported)
-    side.states.append(state)
-    side.runs.append(run)
+    with TemporaryDirectory() as scratch:
+        for seed in spec.seeds:
+            for side in sides:
+                key = f"{side.config.name} {seed}"
+                state = _earlier(side, journal, key)
+                if state is None:
+                    _check_losses(sides, spec)
+                    state = _started(side, seed, journal, key, yes=yes)
+                lines = _lines(side.engine, state)
+                imported = tuple(_results(side, state, Path(scratch) / state.job.id))
+                side.states.append(state)
+                side.runs.append(measured_run(state, training_steps(lines), spec, seed, imported))
+
+
+class _Runs(NamedTuple):
+    """The runs of a side that count so far."""
+
+    id: str
+    runs: Sequence[RecordedRun]
+
+
+def _check_losses(sides: Sequence[Side], spec: BenchFile) -> None:
+    """Check that the losses of each side can be compared with those of the reference, for the seeds that both have.
+
+    Raises:
+        CliError: They cannot.
+    """
+    if spec.fidelity is None or spec.fidelity.loss_limit is None:
+        return
+    runs = [
+        _Runs(side.config.name, [measured.run for measured in side.runs if measured.run.excluded is None])
+        for side in sides
+    ]
+    name = spec.fidelity.reference
+    reference = spec.fidelity.imported or next(side for side in runs if side.id == name)
+    with_reference = {run.seed for run in reference.runs}
+    for side in runs:
+        seeds = [run.seed for run in side.runs if run.seed is not None and run.seed in with_reference]
+        if side.id == name or not seeds:
+            continue
+        if problem := next(loss_problems(side, reference, spec.measured_workload, seeds), None):
+            message = f"The losses of {side.id} cannot be compared with those of {name}: {problem}."
+            fix = "No further job was started. Correct what the scripts print, and choose another --output."
+            raise CliError(f"{message} {fix}", ExitCode.NOT_READY)
 
 
 def _earlier(side: Side, journal: Journal, key: str) -> JobState | None:
@@ -177,6 +219,9 @@ def _earlier(side: Side, journal: Journal, key: str) -> JobState | None:
         return None
     with asking(side.invocation, side.plan, "Asking AWS for the earlier runs ..."):
         state = side.engine.state(job_id, every_node=True)
+    if state is None and job_id in side.recorded:
+        message = f"{job_id} no longer exists, and a new job would replace its run in the results file."
+        raise CliError(f"{message} Choose another --output.", ExitCode.BAD_INPUT)
     if state is not None and not_counted(state, while_running=True):
         journal.note_failure(key, state)
         return None

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.evidence.file_mistakes import file_argument, mistakes_listed
+from trainium_cli.evidence.results_files import write_results
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.money.estimate_command import aws_prices
@@ -55,16 +56,13 @@ def tco(invocation: Invocation, file: Path, offline: bool, output: Path | None) 
     costs, inputs = _computed(file, offline=offline)
     made = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     records = tuple(tco_records(costs, made=made, tool=Tool(version=version("trainium-cdk")), inputs=inputs))
-    if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
-        for record in records:
-            (output / f"{record.id}.json").write_text(record_text(record), encoding="utf-8")
+    files = [] if output is None else [str(write_results(record, output)) for record in records]
     if invocation.as_json:
         print_json({"records": [loads(record_text(record)) for record in records]})
     else:
         _show(costs)
-        if output is not None:
-            say(f"\nWritten: {', '.join(str(output / f'{record.id}.json') for record in records)}")
+        if files:
+            say(f"\nWritten: {', '.join(files)}")
     return ExitCode.OK if total_metric(costs.sides[0]).value is not None else ExitCode.UNKNOWN
 
 

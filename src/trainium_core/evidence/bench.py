@@ -13,7 +13,7 @@ from trainium_core.evidence.metric import DERIVED, FEWEST_RUNS, IMPORTED, Metric
 from trainium_core.evidence.record import Comparability, Hardware, Record, RecordedRun, Software, Tool
 from trainium_core.evidence.recovery import RecoveredJob, recovery_metrics
 from trainium_core.evidence.statistics import PERCENTILES, runs_mean, runs_percentile, runs_ratio
-from trainium_core.evidence.steps import NO_SECONDS, NO_TOKENS, TrainingStep, counted, warmup_rule
+from trainium_core.evidence.steps import NO_SECONDS, NO_TOKENS, TrainingStep, counted
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import graph_counts, restart_counts
 
@@ -231,10 +231,8 @@ def side_record(
     """
     metrics = {**dict(run_metrics(runs, prices)), **dict(recovery_metrics(recovered))}
     workload = replace(
-        file.workload,
+        file.measured_workload,
         command=command,
-        steps=file.steps,
-        warmup=warmup_rule(file.warmup_steps),
         tuned=side.tuned,
         precision=side.precision or file.workload.precision,
         parallelism=side.parallelism,

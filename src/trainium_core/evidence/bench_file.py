@@ -99,6 +99,11 @@ class BenchFile:
     source: Input
 
     @property
+    def measured_workload(self) -> BenchWorkload:
+        """The workload with its measured steps and the rule of the warm-up."""
+        return replace(self.workload, steps=self.steps, warmup=warmup_rule(self.warmup_steps))
+
+    @property
     def digest(self) -> str:
         """The SHA-256 of the file, and of the numbers of an imported reference."""
         if self.fidelity is None or self.fidelity.imported is None:
@@ -269,8 +274,7 @@ def _lacking(reference: Record, fidelity: FidelityFile, file: BenchFile) -> Iter
         if name not in reference.metrics or reference.metrics[name].value is None:
             yield f"fidelity.scores: {reference.id} has no {name}"
     if fidelity.loss_limit is not None:
-        workload = replace(file.workload, steps=file.steps, warmup=warmup_rule(file.warmup_steps))
-        for problem in reference_problems(reference, workload, file.seeds):
+        for problem in reference_problems(reference, file.measured_workload, file.seeds):
             yield f"fidelity.reference: {reference.id}: {problem}"
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from trainium_core.evidence.bench_file import BenchFile, FidelityFile
 from trainium_core.evidence.gates import Fidelity, judged_fidelity
-from trainium_core.evidence.loss_curves import length, losses_by_step, needed_steps, reference_problems, same_seed
+from trainium_core.evidence.loss_curves import length, loss_problems, losses_by_step, needed_steps
 from trainium_core.evidence.record import Record
 from trainium_core.plurals import count
 
@@ -77,16 +77,7 @@ def loss_fidelity(record: Record, reference: Record, seeds: Sequence[int], limit
         for key, other in of_reference.items()
         if (loss := losses.get(key)) is not None and other is not None
     ]
-    problems = [
-        same_seed(record, seeds),
-        *reference_problems(reference, record.workload, seeds),
-        *(
-            f"the side has no loss at step {step} with seed {seed}"
-            for seed, step in references
-            if (seed, step) not in losses
-        ),
-    ]
-    why = next(filter(None, problems), None)
+    why = next(loss_problems(record, reference, record.workload, seeds), None)
     not_finite = sorted((step, seed) for (seed, step), loss in losses.items() if loss is None)
     if not_finite:
         step, seed = not_finite[0]

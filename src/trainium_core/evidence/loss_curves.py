@@ -3,19 +3,31 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median_low
+from typing import Protocol
 
-from trainium_core.evidence.record import BenchWorkload, Record, RecordedRun
+from trainium_core.evidence.record import BenchWorkload, RecordedRun
 from trainium_core.evidence.steps import least_warmup
 from trainium_core.plurals import count
 
 _WIDEST_GAP = 2
 """In median intervals: trackers thin out a curve at slightly irregular steps."""
 
+
+class Runs(Protocol):
+    """The runs of a record or, while it is measured, of a side."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def runs(self) -> Sequence[RecordedRun]: ...
+
+
 Losses = Mapping[tuple[int, int], float | None]
 """Losses by seed and step; None if the loss is not finite."""
 
 
-def losses_by_step(record: Record, seeds: Sequence[int]) -> Losses:
+def losses_by_step(record: Runs, seeds: Sequence[int]) -> Losses:
     """The losses of the runs of these seeds that count."""
     return {
         (run.seed, int(step)): loss
@@ -26,13 +38,13 @@ def losses_by_step(record: Record, seeds: Sequence[int]) -> Losses:
     }
 
 
-def same_seed(record: Record, seeds: Sequence[int]) -> str:
+def same_seed(record: Runs, seeds: Sequence[int]) -> str:
     """Why losses by seed are not those of all runs that count; empty if they are."""
     known = [run.seed for run in _with_losses(record) if run.seed is None or run.seed in seeds]
     return f"runs of {record.id} have the same seed, or none" if None in known or len({*known}) < len(known) else ""
 
 
-def needed_steps(reference: Record, workload: BenchWorkload, seeds: Sequence[int]) -> Mapping[int, range]:
+def needed_steps(reference: Runs, workload: BenchWorkload, seeds: Sequence[int]) -> Mapping[int, range]:
     """The steps of each seed at which a reference needs losses: the `steps` of the workload after the warm-up.
 
     An imported reference has no counted steps: its warm-up is the shortest that the workload allows.
@@ -50,7 +62,7 @@ def needed_steps(reference: Record, workload: BenchWorkload, seeds: Sequence[int
     }
 
 
-def reference_problems(reference: Record, workload: BenchWorkload, seeds: Sequence[int]) -> Iterator[str]:
+def reference_problems(reference: Runs, workload: BenchWorkload, seeds: Sequence[int]) -> Iterator[str]:
     """Why the losses of a reference do not represent the steps of a workload, one sentence each without a period.
 
     It needs at least two losses of each seed, without gaps, which are finite.
@@ -68,12 +80,23 @@ def reference_problems(reference: Record, workload: BenchWorkload, seeds: Sequen
                 yield f"the loss of the reference at step {step} with seed {seed} is not finite"
 
 
+def loss_problems(record: Runs, reference: Runs, workload: BenchWorkload, seeds: Sequence[int]) -> Iterator[str]:
+    """Why losses cannot be compared with those of a reference, one sentence each without a period."""
+    if problem := same_seed(record, seeds):
+        yield problem
+    yield from reference_problems(reference, workload, seeds)
+    losses, needed = losses_by_step(record, seeds), needed_steps(reference, workload, seeds)
+    for seed, step in losses_by_step(reference, seeds):
+        if step in needed[seed] and (seed, step) not in losses:
+            yield f"the side has no loss at step {step} with seed {seed}"
+
+
 def length(steps: range) -> int:
     """The length, also if len() would overflow."""
     return steps.stop - steps.start
 
 
-def _with_losses(record: Record) -> Sequence[RecordedRun]:
+def _with_losses(record: Runs) -> Sequence[RecordedRun]:
     return [run for run in record.runs if run.excluded is None and run.loss]
 
 

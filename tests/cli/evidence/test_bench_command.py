@@ -2,91 +2,26 @@
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 
+from tests.cli.evidence.bench_jobs import FILE, JOB_FILE, record, work
 from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
-from tests.core.evidence_records import TRAINIUM_SIDE
 from tests.core.job_bucket import BUCKET, NODES, NOON, REGION
 from trainium_cli.evidence import bench_runs
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation
 from trainium_core.engines.ec2.aws_jobs import ClusterJobs
-from trainium_core.evidence.record import Record, read_record, record_text
 from trainium_core.jobs.engine import PriceBasis
 from trainium_core.jobs.progress import JobState
 from trainium_runtime.errors import RequestRefusedError
 from trainium_wire.job import Job
 from trainium_wire.node_record import CheckRecord, NodeRecord
-
-FILE = """
-name = "lm"
-steps = 3
-seeds = [11, 12, 13]
-
-[workload]
-model = "lm"
-
-[sides.trainium]
-job = "job.toml"
-tuned = true
-
-[gates]
-tokens_per_second = ">= 100"
-"""
-JOB_FILE = 'script = "train.py"\nname = "lm"\narguments = ["--seed", "{seed}"]\n'
-
-
-@pytest.fixture
-def jobs(cluster: Cluster) -> list[Job]:
-    """The jobs that nodes have run: each ends at once, with five steps of half a second."""
-    Path("bench.toml").write_text(FILE)
-    Path("job.toml").write_text(JOB_FILE)
-    started: list[Job] = []
-    cluster.while_paused = lambda: work(cluster, started)
-    return started
-
-
-def work(cluster: Cluster, started: list[Job], result: str = "succeeded", seconds: str = " seconds=0.5") -> None:
-    current = cluster.jobs.current()
-    assert current is not None
-    # Called several times for each job.
-    if any(job.id == current.job.id for job in started):
-        return
-    started.append(current.job)
-    writes = replace(cluster.job_nodes, job=current.job)
-    writes.start()
-    writes.node(0, "running", phases={"first_step": 20, "running": 40}, graphs={"compiled": 2})
-    writes.node(1, "running")
-    lines = [f"[rank 0] TRN step={step} loss={3 / step} tokens=100{seconds}" for step in range(1, 6)]
-    writes.log(1, "\n".join(["[rank 0] Compiler status PASS", *lines]) + "\n")
-    writes.put("outputs/vllm.json", (Path(__file__).parents[2] / "core/evidence_imports/vllm_bench.json").read_text())
-    writes.end_attempt(result, reason="a reason")
-    writes.end(result, reason="a reason")
-
-
-def record() -> Record:
-    return read_record(Path("evidence/lm-trainium.json").read_bytes())
-
-
-@pytest.fixture(autouse=True)
-def distinct_job_ids(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Advance the time by a second at each call: a job ID contains the second of its start."""
-
-    class Clock(datetime):
-        seconds = 0
-
-        @classmethod
-        def now(cls, tz: object = None) -> "Clock":  # noqa: ARG003  # as datetime has it
-            cls.seconds += 1
-            return cls(2026, 11, 24, 12, tzinfo=UTC) + timedelta(seconds=cls.seconds)
-
-    monkeypatch.setattr(bench_runs, "datetime", Clock)
 
 
 def test_three_jobs_with_their_seeds_give_a_record(cluster: Cluster, jobs: list[Job]) -> None:
@@ -319,47 +254,6 @@ def test_missing_result_of_another_tool_is_named() -> None:
     ended = run("bench", *TWO, "bench.toml")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "has no none.json in its outputs" in ended.stderr
-
-
-def test_import_writes_a_record_and_starts_nothing(jobs: list[Job]) -> None:
-    hardware = '[hardware]\ntype = "dgx-h100"\n'
-    metric = '[metrics.tokens_per_second]\nvalue = 5.0\nunit = "tokens/s"\nsource = "a log"\ndate = 2026-10-20\n'
-    Path("gpu.toml").write_text(f'id = "lm-h100"\nside = "gpu"\n[workload]\nname = "lm"\n{hardware}{metric}')
-    ended = run("bench", "--import", "gpu.toml")
-    assert ended.exit_code == ExitCode.OK, ended.output
-    assert read_record(Path("evidence/lm-h100.json").read_bytes()).metrics["tokens_per_second"].value == 5
-    assert jobs == []
-    Path("evidence/lm-trn2.json").write_text(record_text(TRAINIUM_SIDE))
-    shown = run("bench", "--import", "gpu.toml").output
-    assert "tokens_per_second, lm-trn2 / lm-h100: not comparable: model (not stated)" in " ".join(shown.split())
-    Path("gpu.toml").write_text(metric)
-    assert run("bench", "--import", "gpu.toml").exit_code == ExitCode.BAD_INPUT
-
-
-def test_imported_losses_are_the_reference_of_a_side(jobs: list[Job]) -> None:
-    runs = "".join(
-        f"[[runs]]\nseed = {seed}\nloss = [[{{}}, {seed / 8}], [2, 1.5], [4, 0.75]]\n" for seed in (11, 12, 13)
-    )
-    gpu = 'id = "h100"\nside = "gpu"\n[workload]\nname = "lm"\n[hardware]\ntype = "dgx-h100"\n'
-    Path("gpu.toml").write_text(gpu + runs.format(3, 3, 3))
-    Path("bench.toml").write_text(FILE + '[fidelity]\nreference = "imported/h100.json"\n')
-    refused = run("bench", *TWO, "bench.toml")
-    assert (refused.exit_code, jobs) == (ExitCode.BAD_INPUT, [])
-    assert run("bench", "--import", "gpu.toml", "--output", "imported").exit_code == ExitCode.OK
-    ended = run("bench", *TWO, "bench.toml")
-    assert ended.exit_code == ExitCode.NOT_READY, ended.output
-    (check,) = record().fidelity
-    assert (check.reference, check.state, check.compared) == ("h100", "not met", 9)
-    shown = " ".join(run("report", "evidence").output.split())
-    assert "h100, whose results file is missing" not in shown
-    # The same numbers, imported again, are the same reference.
-    run("bench", "--import", "gpu.toml", "--output", "imported")
-    assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.NOT_READY
-    Path("gpu.toml").write_text(gpu + runs.format(1, 1, 1))
-    run("bench", "--import", "gpu.toml", "--output", "imported")
-    changed = run("bench", *TWO, "bench.toml")
-    assert changed.exit_code == ExitCode.BAD_INPUT
-    assert "bench.toml or the reference h100 was changed after the first run" in changed.stderr
 
 
 def test_mistakes_in_the_file_start_nothing(jobs: list[Job]) -> None:
