@@ -8,8 +8,9 @@ from trainium_core.evidence.fidelity import recomputed_fidelity
 from trainium_core.evidence.gates import NOT_MEASURED, Fidelity
 from trainium_core.evidence.metric import Metric
 from trainium_core.evidence.recomputed import is_same, recomputed_ratio, wrong_metrics
+from trainium_core.evidence.recomputed_tco import recomputed_break_even, recomputed_range, throughputs
 from trainium_core.evidence.record import BENCH, TCO, Comparability, Record
-from trainium_core.evidence.tco import BREAK_EVEN, LINE, SAVING, TOTAL
+from trainium_core.evidence.tco import BREAK_EVEN, LINE, SAVING, TCO_PREFIX, TOTAL
 
 _ROUNDING = 1e-6
 _MOST_RUNS = 1000
@@ -33,6 +34,7 @@ def contradictions(records: Iterable[Record]) -> Iterator[str]:
                 yield from _wrong_ratios(compared, record, by_id[compared.against])
         if record.kind == TCO:
             yield from _wrong_total(record)
+            yield from _wrong_throughput(record, by_id)
             yield from _wrong_saving(record, by_id)
 
 
@@ -114,9 +116,34 @@ def _wrong_saving(record: Record, by_id: Mapping[str, Record]) -> Iterator[str]:
     ours, theirs = (side.metrics[TOTAL].value if TOTAL in side.metrics else None for side in (record, other))
     if ours is None or theirs is None or not _is_close(saving.value, theirs - ours):
         yield f"{record.id}: the saving is {saving.value} USD, but the totals are {ours} and {theirs} USD"
+        return
+    near = _ROUNDING * (abs(ours) + abs(theirs))
+    for end, again in recomputed_range(record, other).items():
+        stated = getattr(saving, end)
+        if not _is_close(stated, again, near):
+            yield f"{record.id}: the {end} end of the saving is {stated} USD, but the lines give {again} USD"
+    hours, hours_again = even.value if even else None, recomputed_break_even(record, other)
+    if not _is_close(hours, hours_again):
+        yield f"{record.id}: the break-even is {hours} h, but the lines give {hours_again} h"
 
 
-def _is_close(stated: float | None, computed: float | None) -> bool:
+def _wrong_throughput(record: Record, by_id: Mapping[str, Record]) -> Iterator[str]:
+    """Contradictions of the throughput of twelve months: it is that of the record of `trn bench`."""
+    bench = record.id.removeprefix(TCO_PREFIX)
+    for name, stated in throughputs(record):
+        if bench not in by_id:
+            yield f"{record.id} is based on {bench}, whose results file is missing"
+            continue
+        measured = by_id[bench].metrics.get(name)
+        if measured is None or _ends(stated) != _ends(measured):
+            yield f"{record.id}: {name} is not that of {bench}: run trn tco again"
+
+
+def _ends(metric: Metric) -> tuple[float | None, float | None, float | None, str]:
+    return metric.value, metric.low, metric.high, metric.unit
+
+
+def _is_close(stated: float | None, computed: float | None, near: float = _ROUNDING) -> bool:
     if stated is None or computed is None:
         return stated is computed
-    return isclose(stated, computed, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+    return isclose(stated, computed, rel_tol=_ROUNDING, abs_tol=near)

@@ -28,9 +28,12 @@ from trainium_core.evidence.tco_side import (
 )
 from trainium_core.facts import facts
 
-LINE, SWING = "line: ", "swing: "
-"""Prefixes of metrics in a record: of a line, and of the result at the low or high value of a driver."""
+LINE, SWING, THROUGHPUT = "line: ", "swing: ", "throughput: "
+"""Prefixes of metrics in a record: of a line, of the result at the low or high value of a driver, and of the metric of
+the bench record that counts work per second."""
 TOTAL, SAVING, BREAK_EVEN = "total", "saving", "break_even_hours"
+TCO_PREFIX = "tco-"
+"""The ID of a record is this and the ID of its bench record."""
 
 _CENT = 0.01
 _LONGEST_HOURS = 1e15
@@ -52,12 +55,12 @@ class Tco:
     Attributes:
         sides: The first side is the subject of the pilot.
         comparison: Whether the records of two sides can be compared; None with one side.
-        unit: The unit of the work, such as tokens.
+        metric: The metric that counts work per second.
     """
 
     sides: tuple[SideCost, ...]
     comparison: Comparability | None
-    unit: str
+    metric: str
 
     @property
     def drivers(self) -> Mapping[str, Driver]:
@@ -148,25 +151,7 @@ class Tco:
         first, other = self.sides
         ported = first.known(self.values, once=True) - other.known(self.values, once=True)
         yearly = other.known(self.values, once=False) - first.known(self.values, once=False)
-        hours = self.values[WORK] / self.values[first.key("throughput")] / SECONDS_PER_HOUR
-        if ported <= 0 <= yearly + _CENT:
-            return Metric(
-                value=0.0, unit="h", method="engineering costs no more than on the other side", origin=DERIVED
-            )
-        if ported < 0 and yearly <= -_CENT:
-            until = f"{first.name} costs less only for the first {number(ported / yearly * hours)} h of work"
-            return unknown("h", f"none: {until}, because its engineering costs less and its year of work costs more")
-        if yearly < _CENT:
-            more = f"costs {number(-yearly)} USD more" if yearly <= -_CENT else "does not cost less"
-            return unknown("h", f"never: apart from engineering, a year of work {more} on {first.name}")
-        formula = (
-            f"{number(ported)} USD of engineering / {number(yearly)} USD saved a year apart from engineering "
-            f"x {number(hours)} h of work a year on {first.name}"
-        )
-        paid_after = ported / yearly * hours
-        if paid_after > _LONGEST_HOURS:
-            return unknown("h", f"never: only after more than {_LONGEST_HOURS:.0e} h of work on {first.name}")
-        return Metric(value=paid_after, unit="h", method=formula, origin=DERIVED)
+        return break_even(ported, yearly, self.values[WORK] / self.values[first.key("throughput")], first.name)
 
     @property
     def swings(self) -> Sequence[Swing]:
@@ -181,6 +166,34 @@ class Tco:
                 ranged = replace(driver, low=ends[0], high=ends[1])
                 swings.append(Swing(driver=ranged, at_low=low, at_high=high))
         return sorted(swings, key=lambda swing: (-abs(swing.at_high - swing.at_low), swing.driver.key))
+
+
+def break_even(ported: float, yearly: float, seconds: float, name: str) -> Metric:
+    """Hours of work of a side's cluster after which its port has paid off.
+
+    Args:
+        ported: How much more its engineering costs than that of the other side, in US dollars.
+        yearly: How much less its year of work costs, apart from engineering.
+        seconds: The seconds of work in that year.
+        name: The name of the side.
+    """
+    hours = seconds / SECONDS_PER_HOUR
+    if ported <= 0 <= yearly + _CENT:
+        return Metric(value=0.0, unit="h", method="engineering costs no more than on the other side", origin=DERIVED)
+    if ported < 0 and yearly <= -_CENT:
+        until = f"{name} costs less only for the first {number(ported / yearly * hours)} h of work"
+        return unknown("h", f"none: {until}, because its engineering costs less and its year of work costs more")
+    if yearly < _CENT:
+        more = f"costs {number(-yearly)} USD more" if yearly <= -_CENT else "does not cost less"
+        return unknown("h", f"never: apart from engineering, a year of work {more} on {name}")
+    formula = (
+        f"{number(ported)} USD of engineering / {number(yearly)} USD saved a year apart from engineering "
+        f"x {number(hours)} h of work a year on {name}"
+    )
+    paid_after = ported / yearly * hours
+    if paid_after > _LONGEST_HOURS:
+        return unknown("h", f"never: only after more than {_LONGEST_HOURS:.0e} h of work on {name}")
+    return Metric(value=paid_after, unit="h", method=formula, origin=DERIVED)
 
 
 def tco(file: TcoFile, records: Sequence[Record], estimates: Sequence[Estimate | None]) -> Tco:
@@ -202,14 +215,14 @@ def tco(file: TcoFile, records: Sequence[Record], estimates: Sequence[Estimate |
     )
     # The price of each side is in its lines, with the purchase option.
     comparison = comparable(records[0], records[1], of_cost=False) if len(sides) == 2 else None
-    return Tco(sides=sides, comparison=comparison, unit=unit)
+    return Tco(sides=sides, comparison=comparison, metric=file.metric)
 
 
 def tco_records(costs: Tco, *, made: str, tool: Tool, inputs: Sequence[Input]) -> Iterator[Record]:
     """A record for each side. The first one also has the comparison with the other, and the swings."""
     for at, side in enumerate(costs.sides):
         metrics = {f"{LINE}{line.name}": _line_metric(side, line) for line in side.lines}
-        metrics[TOTAL] = total_metric(side)
+        metrics |= {TOTAL: total_metric(side), WORK: _work_metric(side), **_throughput_metric(side, costs.metric)}
         compared = costs.comparison if at == 0 else None
         if compared is not None:
             metrics |= {SAVING: costs.saving, BREAK_EVEN: costs.break_even}
@@ -217,7 +230,7 @@ def tco_records(costs: Tco, *, made: str, tool: Tool, inputs: Sequence[Input]) -
             metrics |= dict(_swing_metrics(costs))
         yield Record(
             kind="tco",
-            id=f"tco-{side.record.id}",
+            id=f"{TCO_PREFIX}{side.record.id}",
             made=made,
             tool=tool,
             side=side.record.side,
@@ -225,7 +238,7 @@ def tco_records(costs: Tco, *, made: str, tool: Tool, inputs: Sequence[Input]) -
             hardware=side.record.hardware,
             software=side.record.software,
             metrics=metrics,
-            comparable=(replace(compared, against=f"tco-{compared.against}"),) if compared else (),
+            comparable=(replace(compared, against=f"{TCO_PREFIX}{compared.against}"),) if compared else (),
             inputs=tuple(inputs),
             warnings=tuple(tco_warnings(costs)),
         )
@@ -253,6 +266,17 @@ def total_metric(side: SideCost) -> Metric:
             "USD", f"at least {number(side.known(side.values))} USD; unknown: {', '.join(side.unknown_lines)}"
         )
     return Metric(value=total, unit="USD", method="sum of the lines", origin=DERIVED)
+
+
+def _work_metric(side: SideCost) -> Metric:
+    work = side.drivers[WORK]
+    return Metric(value=work.value, unit=work.unit, origin=QUOTED, source=work.source, date=work.date)
+
+
+def _throughput_metric(side: SideCost, name: str) -> Mapping[str, Metric]:
+    """The throughput of the side as in its bench record; empty if it is unknown."""
+    known = side.drivers[side.key("throughput")].value is not None
+    return {f"{THROUGHPUT}{name}": side.record.metrics[name]} if known else {}
 
 
 def _line_metric(side: SideCost, line: TcoLine) -> Metric:

@@ -18,6 +18,12 @@ ENGINEERING = "Engineering"
 WORK = "work"
 """Key of the driver that all sides share."""
 
+AT_WORK = "work / throughput / 3600"
+"""The formula of hours at work begins with it."""
+COMPILING = "cold compilations x their duration in hours x price of an hour"
+IDLE = "hours at work and in compilation x idle share / (1 - idle share) x price of an hour"
+ALL_HOURS = "all hours that the nodes run x price of an hour"
+
 SECONDS_PER_HOUR = 3600.0
 MONTHS = 12
 
@@ -346,19 +352,19 @@ def _lines(
         yield TcoLine(
             name=f"Hours at work, {option}",
             uses=(WORK, throughput, key),
-            formula=f"work / throughput / 3600{part} x price of an hour",
+            formula=f"{AT_WORK}{part} x price of an hour",
             compute=option_cost(share, key),
         )
     yield TcoLine(
         name="Compilation",
         uses=(compilations, seconds, *prices),
-        formula="cold compilations x their duration in hours x price of an hour",
+        formula=COMPILING,
         compute=lambda values: compile_hours(values) * price(values),
     )
     yield TcoLine(
         name="Idle hours",
         uses=(*busy, *prices),
-        formula="hours at work and in compilation x idle share / (1 - idle share) x price of an hour",
+        formula=IDLE,
         compute=lambda values: all_hours(values) * values[idle] * price(values),
     )
     for line in plan_lines:
@@ -382,7 +388,7 @@ def _plan_line(prefix: str, line: CostLine, busy: tuple[str, ...], hours: Callab
     return TcoLine(
         name=line.what,
         uses=(*busy, price),
-        formula="all hours that the nodes run x price of an hour",
+        formula=ALL_HOURS,
         compute=lambda values: hours(values) * values[price],
     )
 
