@@ -121,7 +121,7 @@ def test_runs_with_the_same_seed_measure_nothing() -> None:
     ours, theirs = (record_with(side, REFERENCE, range(1, 3)) for side in (TRAINIUM_SIDE, GPU_SIDE))
     theirs = replace(theirs, runs=(*theirs.runs, replace(theirs.runs[0], job="again")))
     check = loss_fidelity(ours, theirs, (1, 2), 0.01)
-    assert (check.state, check.why_null) == ("not measured", "runs of lm-p5 have the same seed, or none")
+    assert (check.state, check.why_null) == ("not measured", "of the reference, two runs have the same seed, or none")
 
 
 @pytest.mark.parametrize("odd", [(1, 2), (2, 2), (2, 3)])

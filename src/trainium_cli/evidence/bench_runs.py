@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation
@@ -22,7 +21,7 @@ from trainium_core.evidence.bench_file import BenchFile, BenchSide, seeded
 from trainium_core.evidence.failed_jobs import FAILED, RECOVERY, FailedJob, read_failed_jobs
 from trainium_core.evidence.imports import Imported, ImportFileError, read_results
 from trainium_core.evidence.loss_curves import loss_problems
-from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM, RecordedRun
+from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM
 from trainium_core.evidence.recovery import RecoveredJob
 from trainium_core.evidence.steps import repeated_seconds, training_steps
 from trainium_core.jobs.engine import JobEngine
@@ -181,13 +180,6 @@ def measure(sides: Sequence[Side], spec: BenchFile, journal: Journal, *, yes: bo
                 side.runs.append(measured_run(state, training_steps(lines), spec, seed, imported))
 
 
-class _Runs(NamedTuple):
-    """The runs of a side that count so far."""
-
-    id: str
-    runs: Sequence[RecordedRun]
-
-
 def _check_losses(sides: Sequence[Side], spec: BenchFile) -> None:
     """Check that the losses of each side can be compared with those of the reference, for the seeds that both have.
 
@@ -196,19 +188,16 @@ def _check_losses(sides: Sequence[Side], spec: BenchFile) -> None:
     """
     if spec.fidelity is None or spec.fidelity.loss_limit is None:
         return
-    runs = [
-        _Runs(side.config.name, [measured.run for measured in side.runs if measured.run.excluded is None])
-        for side in sides
-    ]
-    name = spec.fidelity.reference
-    reference = spec.fidelity.imported or next(side for side in runs if side.id == name)
-    with_reference = {run.seed for run in reference.runs}
-    for side in runs:
-        seeds = [run.seed for run in side.runs if run.seed is not None and run.seed in with_reference]
-        if side.id == name or not seeds:
-            continue
-        if problem := next(loss_problems(side, reference, spec.measured_workload, seeds), None):
-            message = f"The losses of {side.id} cannot be compared with those of {name}: {problem}."
+    counted = {
+        side.config.name: [measured.run for measured in side.runs if measured.run.excluded is None] for side in sides
+    }
+    reference = spec.fidelity.reference
+    of_reference = spec.fidelity.imported.runs if spec.fidelity.imported else counted.pop(reference)
+    with_reference = {run.seed for run in of_reference}
+    for name, runs in counted.items():
+        seeds = [run.seed for run in runs if run.seed is not None and run.seed in with_reference]
+        if problem := next(loss_problems(runs, of_reference, spec.measured_workload, seeds), None) if seeds else None:
+            message = f"The losses of {name} cannot be compared with those of {reference}: {problem}."
             fix = "No further job was started. Correct what the scripts print, and choose another --output."
             raise CliError(f"{message} {fix}", ExitCode.NOT_READY)
 

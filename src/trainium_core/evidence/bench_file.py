@@ -274,7 +274,7 @@ def _lacking(reference: Record, fidelity: FidelityFile, file: BenchFile) -> Iter
         if name not in reference.metrics or reference.metrics[name].value is None:
             yield f"fidelity.scores: {reference.id} has no {name}"
     if fidelity.loss_limit is not None:
-        for problem in reference_problems(reference, file.measured_workload, file.seeds):
+        for problem in reference_problems(reference.runs, file.measured_workload, file.seeds):
             yield f"fidelity.reference: {reference.id}: {problem}"
 
 

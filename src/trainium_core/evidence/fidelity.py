@@ -50,9 +50,9 @@ def _compared_results(
 def _warnings(check: Fidelity, record: Record, reference: Record, seeds: Sequence[int]) -> Iterator[str]:
     if check.value == 0:
         yield "the losses equal those of the reference in every digit: was the reference compared with itself?"
-    needed = needed_steps(reference, record.workload, seeds)
+    needed = needed_steps(reference.runs, record.workload, seeds)
     last = {seed: steps.stop - 1 for seed, steps in needed.items()}
-    for seed, step in losses_by_step(reference, seeds):
+    for seed, step in losses_by_step(reference.runs, seeds):
         last[seed] = max(last[seed], step)
     runs = [
         (run.last_step, run.steps, last[run.seed]) for run in record.runs if run.excluded is None and run.seed in last
@@ -69,15 +69,15 @@ def loss_fidelity(record: Record, reference: Record, seeds: Sequence[int], limit
     The reference needs losses as `reference_problems` says, and the side needs a loss at each of these steps; else the
     fidelity is not measured. One loss of the side that is not finite, at any step, misses the limit.
     """
-    losses, of_reference = losses_by_step(record, seeds), losses_by_step(reference, seeds)
-    counted = needed_steps(reference, record.workload, seeds)
+    losses, of_reference = losses_by_step(record.runs, seeds), losses_by_step(reference.runs, seeds)
+    counted = needed_steps(reference.runs, record.workload, seeds)
     references = [(seed, step) for seed, step in of_reference if step in counted[seed]]
     differences = [
         _relative_difference(loss, other)
         for key, other in of_reference.items()
         if (loss := losses.get(key)) is not None and other is not None
     ]
-    why = next(loss_problems(record, reference, record.workload, seeds), None)
+    why = next(loss_problems(record.runs, reference.runs, record.workload, seeds), None)
     not_finite = sorted((step, seed) for (seed, step), loss in losses.items() if loss is None)
     if not_finite:
         step, seed = not_finite[0]

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median_low
-from typing import Protocol
 
 from trainium_core.evidence.record import BenchWorkload, RecordedRun
 from trainium_core.evidence.steps import least_warmup
@@ -12,46 +11,37 @@ from trainium_core.plurals import count
 _WIDEST_GAP = 2
 """In median intervals: trackers thin out a curve at slightly irregular steps."""
 
-
-class Runs(Protocol):
-    """The runs of a record or, while it is measured, of a side."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def runs(self) -> Sequence[RecordedRun]: ...
-
-
 Losses = Mapping[tuple[int, int], float | None]
 """Losses by seed and step; None if the loss is not finite."""
 
 
-def losses_by_step(record: Runs, seeds: Sequence[int]) -> Losses:
+def losses_by_step(runs: Sequence[RecordedRun], seeds: Sequence[int]) -> Losses:
     """The losses of the runs of these seeds that count."""
     return {
         (run.seed, int(step)): loss
-        for run in _with_losses(record)
+        for run in _with_losses(runs)
         if run.seed is not None and run.seed in seeds
         for step, loss in run.loss
         if step is not None
     }
 
 
-def same_seed(record: Runs, seeds: Sequence[int]) -> str:
+def _same_seed(runs: Sequence[RecordedRun], seeds: Sequence[int]) -> str:
     """Why losses by seed are not those of all runs that count; empty if they are."""
-    known = [run.seed for run in _with_losses(record) if run.seed is None or run.seed in seeds]
-    return f"runs of {record.id} have the same seed, or none" if None in known or len({*known}) < len(known) else ""
+    known = [run.seed for run in _with_losses(runs) if run.seed is None or run.seed in seeds]
+    return "two runs have the same seed, or none" if None in known or len({*known}) < len(known) else ""
 
 
-def needed_steps(reference: Runs, workload: BenchWorkload, seeds: Sequence[int]) -> Mapping[int, range]:
+def needed_steps(
+    reference: Sequence[RecordedRun], workload: BenchWorkload, seeds: Sequence[int]
+) -> Mapping[int, range]:
     """The steps of each seed at which a reference needs losses: the `steps` of the workload after the warm-up.
 
     An imported reference has no counted steps: its warm-up is the shortest that the workload allows.
     """
     first = {
         run.seed: run.last_step - run.steps + 1
-        for run in reference.runs
+        for run in reference
         if run.excluded is None and run.last_step is not None and run.steps is not None
     }
     least = least_warmup(workload.warmup)
@@ -62,13 +52,15 @@ def needed_steps(reference: Runs, workload: BenchWorkload, seeds: Sequence[int])
     }
 
 
-def reference_problems(reference: Runs, workload: BenchWorkload, seeds: Sequence[int]) -> Iterator[str]:
+def reference_problems(
+    reference: Sequence[RecordedRun], workload: BenchWorkload, seeds: Sequence[int]
+) -> Iterator[str]:
     """Why the losses of a reference do not represent the steps of a workload, one sentence each without a period.
 
     It needs at least two losses of each seed, without gaps, which are finite.
     """
-    if problem := same_seed(reference, seeds):
-        yield problem
+    if problem := _same_seed(reference, seeds):
+        yield f"of the reference, {problem}"
     if not seeds:
         yield "no run has a seed"
     losses = losses_by_step(reference, seeds)
@@ -80,12 +72,14 @@ def reference_problems(reference: Runs, workload: BenchWorkload, seeds: Sequence
                 yield f"the loss of the reference at step {step} with seed {seed} is not finite"
 
 
-def loss_problems(record: Runs, reference: Runs, workload: BenchWorkload, seeds: Sequence[int]) -> Iterator[str]:
+def loss_problems(
+    runs: Sequence[RecordedRun], reference: Sequence[RecordedRun], workload: BenchWorkload, seeds: Sequence[int]
+) -> Iterator[str]:
     """Why losses cannot be compared with those of a reference, one sentence each without a period."""
-    if problem := same_seed(record, seeds):
-        yield problem
+    if problem := _same_seed(runs, seeds):
+        yield f"of the side, {problem}"
     yield from reference_problems(reference, workload, seeds)
-    losses, needed = losses_by_step(record, seeds), needed_steps(reference, workload, seeds)
+    losses, needed = losses_by_step(runs, seeds), needed_steps(reference, workload, seeds)
     for seed, step in losses_by_step(reference, seeds):
         if step in needed[seed] and (seed, step) not in losses:
             yield f"the side has no loss at step {step} with seed {seed}"
@@ -96,8 +90,8 @@ def length(steps: range) -> int:
     return steps.stop - steps.start
 
 
-def _with_losses(record: Runs) -> Sequence[RecordedRun]:
-    return [run for run in record.runs if run.excluded is None and run.loss]
+def _with_losses(runs: Sequence[RecordedRun]) -> Sequence[RecordedRun]:
+    return [run for run in runs if run.excluded is None and run.loss]
 
 
 def _gaps(steps: Sequence[int], needed: range, seed: int) -> Iterator[str]:
