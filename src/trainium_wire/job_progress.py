@@ -217,17 +217,20 @@ def attempt_state(
 def outcome(end: Mapping[str, Any] | None, nodes: Sequence[NodeProgress]) -> Outcome | None:
     """The end of an attempt or a job; None if it has not ended.
 
-    The reason names the devices of all these nodes that counted uncorrectable errors: the node that wrote the end knows
-    only its own.
+    The reason names the devices of all these nodes that counted uncorrectable errors: unless the attempt succeeded, the
+    node that wrote the end knows only its own.
     """
     if end is None:
         return None
     written = Outcome.from_record(end)
-    named = [
-        f"node {one.node}: {', '.join(found)}"
+    found = [
+        (
+            f"node {one.node}: ",
+            [text for text in one.device_errors if one.node != written.node or text not in written.reason],
+        )
         for one in sorted(nodes, key=lambda one: one.node)
-        if (found := [text for text in one.device_errors if one.node != written.node or text not in written.reason])
     ]
+    named = [name + ", ".join(texts) for name, texts in found if texts and name + texts[0] not in written.reason]
     more = [f"and {len(named) - _MAX_TEXTS} more nodes"] * (len(named) > _MAX_TEXTS)
     return replace(written, reason="; ".join(filter(None, [written.reason, *named[:_MAX_TEXTS], *more])))
 

@@ -310,6 +310,12 @@ def test_variables_may_contain_those_of_folders_which_are_beside_the_source(node
 
 
 COUNTS_ERRORS = """
+import os, pathlib, time
+ready = pathlib.Path({folder!r}, "ready")
+ready.mkdir(exist_ok=True)
+(ready / os.environ["TRN_NODE_RANK"]).touch()
+while len(list(ready.iterdir())) < {nodes}:
+    time.sleep(0.1)
 counter = open({counter!r}, "w")
 counter.write("2")
 counter.close()
@@ -317,17 +323,27 @@ raise SystemExit({code})
 """
 
 
-@pytest.mark.parametrize(("code", "reason"), [(1, "exit code 1; Neuron device 3: {words}"), (0, "")])
-def test_device_that_counts_errors_is_named_in_the_end_of_a_failed_job(nodes: JobNodes, code: int, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (1, "exit code 1; Neuron device 3: {words}"),
+        (0, "results may be wrong: node 0: Neuron device 3: {words}, node 1: Neuron device 3: {words}"),
+    ],
+)
+def test_device_that_counts_errors_is_named_in_the_end_of_a_job(nodes: JobNodes, code: int, reason: str) -> None:
     counter = nodes.folder / "sys/devices/virtual/neuron_device/neuron3/stats/hardware/mem_ecc_uncorrected"
     counter.parent.mkdir(parents=True)
     counter.write_text("1")
-    nodes.start(COUNTS_ERRORS.format(counter=str(counter), code=code))
+    number = 1 if code else 2
+    nodes.start(
+        COUNTS_ERRORS.format(folder=str(nodes.folder), nodes=number, counter=str(counter), code=code), nodes=number
+    )
     nodes.wait()
     words = "new uncorrectable memory errors (mem_ecc_uncorrected)"
     assert nodes.end["reason"].endswith(reason.format(words=words))
     known = known_error(nodes.end["reason"])
-    assert (known.name if known else "") == ("uncorrectable memory error" if code else "")
+    assert known
+    assert known.name == "uncorrectable memory error"
     assert nodes.record()["device_errors"] == [f"Neuron device 3: {words}"]
 
 

@@ -195,6 +195,15 @@ def of_job() -> Utilization:
     return found
 
 
+def test_minutes_in_which_the_last_job_stores_results_are_not_those_of_the_next(node: JobNode) -> None:
+    run_job(node)
+    pass_minutes(node, Reading(90))
+    node.submit(id="train-20261122-200501")
+    pass_minutes(node, Reading(1), Reading(2))
+    assert [sample.job for sample in taken(node)] == [JOB, "", ""]
+    assert of_job().over_time == (90,)
+
+
 def test_metrics_of_an_attempt_are_kept_over_a_restart_of_the_watch(node: JobNode) -> None:
     run_job(node)
     pass_minutes(node, Reading(90, 10, 1), Reading(70, 30, 2))

@@ -45,6 +45,12 @@ def pass_minute(node: JobNode, reading: Reading) -> dict[str, float]:
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
+def report(node: JobNode, reading: Reading) -> None:
+    """Let the tool report, and the watch read this at once."""
+    node.watch.usage.metrics.add(reading, node.now)
+    node.watch.usage.poll(f"s3://{BUCKET}/usage/{INSTANCE_ID}.json", "", node.now, attempt=None)
+
+
 def test_values_have_base_units_and_counters_start_at_zero(node: JobNode) -> None:
     busy = Reading(core_utilization=50, memory_utilization=12.5, execution_errors=2, corrected={"0": 7})
     assert pass_minute(node, busy) == {
@@ -91,34 +97,72 @@ def test_hardware_error_is_sampled_and_reported_with_the_failed_record(node: Job
 def test_node_whose_sample_has_memory_errors_fails_at_once(node: JobNode) -> None:
     """Not when the counters are due again, up to a minute later: metrics and state of a node agree."""
     pass_minute(node, Reading(core_utilization=50))
-    node.watch.usage.metrics.add(Reading(core_utilization=60), node.now)
+    node.pass_time()
     node.counter(1, "mem_ecc_uncorrected", 1)
-    node.watch._due.update(usage=0, counters=node.now + 50)
+    report(node, Reading(core_utilization=60))
     node.pass_time()
     assert node.sent is not None
     assert node.sent.state == "failed"
     assert "trn_core_utilization_ratio 0.6\n" in files.read(prometheus.TEXT), "no further sample without utilization"
 
 
-def test_counters_are_read_when_an_attempt_ends(node: JobNode) -> None:
+@pytest.mark.parametrize("result", ["succeeded", "failed"])
+def test_counters_are_read_when_an_attempt_ends(node: JobNode, result: str) -> None:
     """The next attempt must not start on a node that has failed during the last one."""
     node.membership(FIRST)
     node.settle()
-    node.submit()
+    node.submit(nodes=1, retries=2)
     node.settle()
-    node.counter(1, "mem_ecc_uncorrected", 1)
-    node.end_attempt("succeeded", joined=(0,))
-    node.watch._due["counters"] = node.now + 50
     node.pass_time()
+    node.counter(1, "mem_ecc_uncorrected", 1)
+    node.end_attempt(result, joined=(0,), exit_code=3)
+    node.pass_time(30)
     assert node.sent is not None
     assert node.sent.state == "failed"
+    assert len(node.starts) == 1
+
+
+def test_errors_that_s3_refused_are_sent_in_the_next_minute(node: JobNode) -> None:
+    pass_minute(node, Reading(core_utilization=50))
+    node.pass_time()
+    node.counter(1, "mem_ecc_uncorrected", 1)
+    node.aws.s3_refuses = True
+    with pytest.raises(OSError, match="S3"):
+        report(node, Reading(core_utilization=60))
+    node.pass_time()
+    assert node.record.state == "failed", "the counters are read at once"
+    node.aws.s3_refuses = False
+    node.pass_time(SECONDS)
+    usage = NodeUsage.from_json(node.aws.records[f"{BUCKET}/usage/{INSTANCE_ID}.json"])
+    assert 1 in [sample.ecc_uncorrected for sample in usage.samples]
+
+
+def test_watch_of_failing_gpus_waits_for_nvidia_smi_once(node: JobNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """nvidia-smi hangs on broken GPUs, and the record of the failed node waits for it."""
+    node.write(gpu.DRIVER, "580.126.09\n")
+    node.pass_time()
+    limits: list[float] = []
+
+    def hang(seconds: float = gpu.SECONDS) -> dict[str, int]:
+        limits.append(seconds)
+        return {}
+
+    monkeypatch.setattr(gpu, "error_counts", hang)
+    for number in range(8):
+        node.kernel_says(f"NVRM: Xid (PCI:0000:0{number}:00): 79, GPU has fallen off the bus.", number)
+    node.watch.step()
+    assert limits == [gpu.SHORT_SECONDS]
 
 
 def test_last_sample_of_gpus_has_their_errors(node: JobNode, monkeypatch: pytest.MonkeyPatch) -> None:
     """nvidia-smi may not report again before the node is terminated."""
     node.write(gpu.DRIVER, "580.126.09\n")
     counts = {"0": 0}
-    monkeypatch.setattr(gpu, "error_counts", lambda: dict(counts))
+
+    def error_counts(_seconds: float) -> dict[str, int]:
+        return dict(counts)
+
+    monkeypatch.setattr(gpu, "error_counts", error_counts)
     pass_minute(node, Reading(uncorrected={"0": 0}))
     counts["0"] = 2
     node.watch.usage.metrics.add_now(node.now)

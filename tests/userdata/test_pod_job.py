@@ -66,6 +66,8 @@ def test_job_succeeds_in_both_pods(pods: Pods) -> None:
         "ip-10-0-0-0",
         "ip-10-0-0-1",
     ]
+    # The program reads the error counters of the node's devices.
+    assert (pods.folder / "work-0-1/root/sys").samefile("/sys")
 
 
 def test_retried_job_continues_from_its_checkpoint(pods: Pods) -> None:

@@ -24,7 +24,7 @@ from .logs import Log
 from .notices import Notices
 from .observed import FrameworkCounters
 from .overlay import make_overlay
-from .peers import Neighbours, PeerListener, already_succeeded, any_compiles, has_succeeded, killed_processes
+from .peers import Neighbours, PeerListener, already_succeeded, any_compiles, has_succeeded, notes_on_success
 from .periodic_thread import PeriodicThread
 from .preparation import PatientStore
 from .progress import Compiling, RankProgress
@@ -68,11 +68,10 @@ class NodeAttempt:
         self._state, self._final_state, self._left_running = "source", "ended", list[str]()
         self._exit_code: int | None = None
         self._command: Command | None = None
-        self._venv = launch.venv
         self.terminated, self._killed_at = False, float("inf")
         self._results = Results(launch, store, self.log)
         self._reporting = PeriodicThread("record", self._report, lambda: launch.timing.report)
-        self.peer_port = 0
+        self._venv, self.peer_port = launch.venv, 0
         self._began = self._started = time.monotonic()
 
     def run(self) -> int:
@@ -135,9 +134,10 @@ class NodeAttempt:
     def _report(self) -> None:
         launch = self._launch
         phases = {**self._phases, "checkpoints": self._results.checkpoint_seconds}
+        state = self._state
         record: dict[str, Any] = {
             "instance_id": launch.nodes[launch.rank]["instance_id"],
-            "state": self._state,
+            "state": state,
             "at": now_text(),
             "phases": {name: round(seconds, 3) for name, seconds in phases.items()},
             "progress": self._progress.as_record(),
@@ -147,10 +147,10 @@ class NodeAttempt:
             "compile_caches": self._caches.as_record(has_first_step=self._progress.first is not None),
             "exit_code": self._exit_code,
             "left_running": self._left_running,
-            "compiles": self._state == "running" and processes.compiles(),
+            "compiles": state == "running" and processes.compiles(),
             "peer_port": self.peer_port,
             "log_parts": self.log.parts,
-            "device_errors": self._end.device_errors() if self._end.over.is_set() else [],
+            "device_errors": self._end.device_errors() if state == "succeeded" or self._end.over.is_set() else None,
             **self._results.as_record(),
         }
         self._store.write(launch.keys.node(launch.rank), record)
@@ -328,7 +328,8 @@ class NodeAttempt:
             if not pending:
                 self._results.complete_checkpoints()
                 if not self._declare_lost_results():
-                    notes = killed_processes(self._launch, self._store, self._left_running), self._results.incomplete
+                    own = {"left_running": self._left_running, "device_errors": self._end.device_errors()}
+                    notes = notes_on_success(self._launch, self._store, own), self._results.incomplete
                     self._end.declare("succeeded", "; ".join(filter(None, notes)), exit_code=0)
             self._end.wait(timing.poll if self._launch.rank and time.monotonic() > soon else timing.others)
 

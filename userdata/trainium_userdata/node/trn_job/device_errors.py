@@ -6,9 +6,6 @@ import threading
 
 from trn_node import files, gpu, hardware
 
-GPU_SECONDS = 5
-"""Time limit of nvidia-smi, which may hang on a broken GPU. The end of an attempt waits for it."""
-
 
 class DeviceErrors:
     """The uncorrectable errors since this object was created.
@@ -19,7 +16,7 @@ class DeviceErrors:
 
     def __init__(self) -> None:
         self._has_gpus = files.path(gpu.DRIVER).exists()
-        self._before = gpu.error_counts(seconds=GPU_SECONDS) if self._has_gpus else hardware.counters()
+        self._before = gpu.error_counts(gpu.SHORT_SECONDS) if self._has_gpus else hardware.counters()
         self._of_gpus: list[str] | None = None
         self._lock = threading.Lock()
 
@@ -29,6 +26,6 @@ class DeviceErrors:
             return [*hardware.increases(self._before, hardware.counters())][: hardware.ERRORS_NAMED]
         with self._lock:
             if self._of_gpus is None:
-                now = gpu.error_counts(seconds=GPU_SECONDS) if self._before else {}
+                now = gpu.error_counts(gpu.SHORT_SECONDS) if self._before else {}
                 self._of_gpus = gpu.increases(self._before, now)[: hardware.ERRORS_NAMED]
             return self._of_gpus

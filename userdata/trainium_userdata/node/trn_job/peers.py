@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from trn_node.cluster import SSH_PORT, answers
@@ -96,15 +96,25 @@ def already_succeeded(launch: Launch, store: Store) -> str:
     return f"; already succeeded: node{'s' * (len(names) > 1)} {shown}" if names else ""
 
 
-def killed_processes(launch: Launch, store: Store, own: Sequence[str]) -> str:
-    """A clause on the processes that were killed because the commands of nodes left them running; empty without any.
+def notes_on_success(launch: Launch, store: Store, own: Mapping[str, Any]) -> str:
+    """Clauses on all nodes of an attempt whose command succeeded; empty without any.
 
-    `own` are those of this node.
+    They name processes that were killed because commands left them running, and devices that counted uncorrectable
+    errors, after which results may be wrong.
+
+    Args:
+        launch: Launch of node 0.
+        store: Objects of the job.
+        own: The record of node 0.
     """
-    ranks = range(1, len(launch.nodes))
-    names = [*own, *(name for rank in ranks for name in _record(launch, store, rank).get("left_running", []))]
+    records = [own, *(_record(launch, store, rank) for rank in range(1, len(launch.nodes)))]
+    names = [name for record in records for name in record.get("left_running", [])]
+    errors: list[list[str]] = [record.get("device_errors") or [] for record in records]
+    failing = [f"node {rank}: {', '.join(found)}" for rank, found in enumerate(errors) if found]
     killed = f"processes that the command left running in the background were killed: {listed(dict.fromkeys(names))}"
-    return f"{killed}; if they belong to the job, let the command wait for them, in Bash with `wait`" if names else ""
+    killed += "; if they belong to the job, let the command wait for them, in Bash with `wait`"
+    wrong = f"results may be wrong: {listed(failing, _NAMED)}"
+    return "; ".join([*[killed] * bool(names), *[wrong] * bool(failing)])
 
 
 def any_compiles(launch: Launch, store: Store) -> bool:

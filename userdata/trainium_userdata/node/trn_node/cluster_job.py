@@ -127,13 +127,19 @@ class ClusterJob:
         """ID of the job, if it has not ended; otherwise empty."""
         return self._job if self._spec and not self._is_over else ""
 
+    @property
+    def progress(self) -> tuple[str, int, bool]:
+        """The open job, its last attempt, and whether this attempt is known to have ended."""
+        return self.open_job, self._attempt, bool(self._end)
+
     def attempt_on(self, instance_id: str) -> int | None:
         """The attempt of the open job on an instance; 0 if it waits for nodes. None if it does not hold the instance.
 
         Between two attempts, the job holds the instances of the last one.
         """
         if self._active:
-            return self._unit.begun()[1]
+            job, attempt, _ = self._unit.begun()
+            return attempt if job == self._job else None  # The unit may still store the results of the last job.
         names = [node["instance_id"] for node in self._start.get("nodes", [])]
         return self._attempt if self.open_job and (not names or instance_id in names) else None
 

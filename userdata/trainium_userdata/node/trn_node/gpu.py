@@ -19,6 +19,8 @@ from .neuron import MEMORY_TOLERANCE, missing_ids
 from .programs import ProgramRun, run
 
 SECONDS = 60
+SHORT_SECONDS = 5
+"""Time limit of nvidia-smi, which may hang on a broken GPU, where the end of an attempt or a record waits for it."""
 DRIVER = "sys/module/nvidia/version"
 FIELDS = ("index", "memory.total", "mig.mode.current", "persistence_mode", "ecc.errors.uncorrected.volatile.total")
 MIB_PER_GIB = 1024

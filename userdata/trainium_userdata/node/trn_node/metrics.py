@@ -55,8 +55,11 @@ class Metrics:
 
     def add_now(self, now: float) -> None:
         """Let the next poll take a sample of the counters, unless it takes one or the last one has their counts."""
-        counts = gpu.error_counts() if files.path(gpu.DRIVER).exists() else hardware.counters()
-        if not self._readings and counts != self._counts.get("ecc_uncorrected"):
+        if self._readings:
+            return
+        has_gpus = files.path(gpu.DRIVER).exists()
+        counts = gpu.error_counts(gpu.SHORT_SECONDS) if has_gpus else hardware.counters()
+        if counts != self._counts.get("ecc_uncorrected"):
             self.add(Reading(uncorrected=counts), now)
 
     def poll(self, job: str, now: float) -> list[MetricSample]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -32,18 +33,22 @@ class Usage:
     """`poll` checks the usage, and writes it with the metrics if it has changed or is old, or after an error.
 
     Between two polls, idle time increases by at most two minutes, so that a change of the clock hardly affects it.
+
+    Args:
+        s3: Requests to S3.
+        on_errors: Called when a new sample has errors.
     """
 
-    def __init__(self, s3: Objects) -> None:
+    def __init__(self, s3: Objects, *, on_errors: Callable[[], object]) -> None:
         self.metrics, self._of_job = Metrics(), JobMetrics()
-        self._s3 = s3
+        self._s3, self._on_errors, self._has_unsent_errors = s3, on_errors, False
         self._idle_seconds = 0.0
         self._polled_at = 0.0
         self._sent: tuple[str, str] = ("", "")
         self._sent_at = 0.0
 
-    def poll(self, url: str, job: str, now: float, *, attempt: int | None) -> bool:
-        """Check the usage, and write it if that is due. Returns whether new samples have errors. Raises OSError.
+    def poll(self, url: str, job: str, now: float, *, attempt: int | None) -> None:
+        """Check the usage, and write it if that is due. Raises OSError.
 
         Args:
             url: URL of the object.
@@ -53,6 +58,10 @@ class Usage:
         """
         state, detail = _state(job)
         samples = self.metrics.poll("" if attempt is None else job, now)
+        if any(sample.execution_errors or sample.ecc_uncorrected for sample in samples):
+            # A node that fails may be terminated soon.
+            self._has_unsent_errors = True
+            self._on_errors()
         if samples:
             prometheus.write(samples[-1], self.metrics.totals)
         if attempt:
@@ -60,17 +69,15 @@ class Usage:
         elapsed = min(max(now - self._polled_at, 0), 2 * SECONDS) if self._polled_at else 0
         self._idle_seconds = self._idle_seconds + elapsed if state == self._sent[0] == "idle" else 0
         self._polled_at = now
-        # A node that fails may be terminated soon.
-        has_errors = any(sample.execution_errors or sample.ecc_uncorrected for sample in samples)
-        if has_errors or (state, detail) != self._sent or not 0 <= now - self._sent_at < SEND_SECONDS:
+        is_due = (state, detail) != self._sent or not 0 <= now - self._sent_at < SEND_SECONDS
+        if self._has_unsent_errors or is_due:
             self._send(url, state, detail, now)
-        return has_errors
 
     def _send(self, url: str, state: State, detail: str, now: float) -> None:
         idle = timedelta(seconds=self._idle_seconds)
         usage = NodeUsage(state, datetime.fromtimestamp(now, timezone.utc), idle, detail, tuple(self.metrics.samples))
         self._s3.put(url, usage.to_json().encode())
-        self._sent, self._sent_at = (state, detail), now
+        self._sent, self._sent_at, self._has_unsent_errors = (state, detail), now, False
 
 
 def _state(job: str) -> tuple[State, str]:

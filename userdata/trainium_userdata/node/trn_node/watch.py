@@ -92,7 +92,7 @@ class Watch:
         self._kernel_log = hardware.KernelLog(self._memory["seen"])
         self._cluster = ClusterMembership(s3, log, InternodeProcess())
         self._job = ClusterJob(s3, log, now, NOTICE)
-        self.usage = usage.Usage(s3)
+        self.usage = usage.Usage(s3, on_errors=lambda: self._due.update(counters=0))
 
     def step(self) -> None:
         """Do the tasks that are due. An error in one task does not prevent the others."""
@@ -140,16 +140,16 @@ class Watch:
                 self._cluster.exchange_keys(own_record["instance_id"])
         elif name == "job":
             if own_record:
-                before = self._job.open_job
+                before = self._job.progress
                 self._job.poll(own_record, self._cluster)
-                if self._job.open_job != before:
+                if self._job.progress != before:
+                    # The counters too: the next attempt must not start on a node that has failed in this one.
                     self._due["usage"] = self._due["counters"] = 0
         elif name == "usage":
             if own_record:
                 url = instance_key(f"{folder()}/{USAGE_PREFIX}", files.own_name(own_record["instance_id"]))
                 attempt = self._job.attempt_on(own_record["instance_id"])
-                if self.usage.poll(url, self._job.open_job, self._now(), attempt=attempt):
-                    self._due["counters"] = 0
+                self.usage.poll(url, self._job.open_job, self._now(), attempt=attempt)
         elif name == "record":
             self._update_record(own_record)
         elif name == "drain":
@@ -185,15 +185,16 @@ class Watch:
         self._remember({text: state for text, state in states.items() if state == FAILED})
 
     def _remember(self, states: dict[str, str]) -> None:
-        errors = self._memory["errors"]
+        errors, has_failed = self._memory["errors"], False
         for text, state in states.items():
             if text not in errors and list(errors.values()).count(state) < MAX_ERRORS:
                 log(f"{state or 'noted'}: {text}")
                 errors[text] = state
-                if state == FAILED:
-                    # The node may be terminated soon: sample the counters before the record is sent.
-                    self.usage.metrics.add_now(self._now())
-                    self._due["usage"] = 0
+                has_failed |= state == FAILED
+        if has_failed:
+            # The node may be terminated soon: sample the counters before the record is sent.
+            self.usage.metrics.add_now(self._now())
+            self._due["usage"] = 0
 
     def _set_notices(self, source: str, notices: list[InstanceNotice]) -> None:
         before = self._found.get(source, [])

@@ -7,6 +7,7 @@ for the job. The others end with 0 also after a failure, because a failed pod en
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -100,6 +101,9 @@ def write_node_files(place: Path) -> None:
         "logical_neuroncore_config": int(variables["TRN_LNC"]),
     }
     files.write(files.PLAN, json.dumps(plan))
+    # The driver's error counters: all containers of a node see its /sys.
+    with contextlib.suppress(FileExistsError):
+        files.path("sys").symlink_to("/sys")
 
 
 def new_launch(attempts: ScheduledAttempts, start: dict[str, Any], rank: int, place: Path) -> Launch:
