@@ -99,6 +99,18 @@ def test_nodes_of_an_ipv6_cluster_assign_addresses_to_their_interfaces(version: 
     assert not any(action == ASSIGN for action, _ in granted(statements(group_template())))
 
 
+def test_single_subnet_must_be_in_the_zone_of_the_reservation() -> None:
+    stack = new_stack()
+    block = Capacity.capacity_block(RESERVATION)
+    NeuronNodeGroup(stack, "Group", cluster=existing_cluster(stack), instance_type=TRN1, capacity=block)
+    template = synthesize(stack)
+    (subnet,) = template.properties(GROUP)["Subnets"]
+    properties = template.properties("Custom::TrnNodeSubnet")
+    assert (properties["SubnetIds"], properties["ReservationId"]) == ([subnet], RESERVATION)
+    assert template.logical_id("Custom::TrnNodeSubnet") in template.before(template.logical_id(GROUP))
+    assert not group_template().resources("Custom::TrnNodeSubnet")
+
+
 def test_zone_of_the_reservation_decides_among_several_subnets() -> None:
     stack = new_stack()
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a", "us-west-2b"], nat_gateways=1)

@@ -126,8 +126,8 @@ class NeuronNodeGroup(Resource):
             capacity: The purchase option. Default: Capacity.on_demand().
             vpc_subnets: The subnet of the nodes, in the VPC of the EKS cluster. If several are selected, the deployment
                 chooses one in a zone that offers the type, and in that of a reservation, because EFA does not cross
-                zones. Default: the private subnets with egress; without any, the isolated subnets; without these, the
-                public subnets.
+                zones. It fails if a single subnet is not in the zone of the reservation. Default: the private subnets
+                with egress; without any, the isolated subnets; without these, the public subnets.
             security_groups: Security groups in addition to the EKS cluster's and the group's own EfaSecurityGroup.
                 Default: none.
             placement_group: An existing cluster placement group. Default: a new one for On-Demand and Spot Instances

@@ -1,4 +1,4 @@
-"""The subnet of the nodes, chosen during the deployment if several are selected."""
+"""The subnet of the nodes, chosen during the deployment if several are selected, and checked if nodes are reserved."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,8 +26,8 @@ class NeuronSubnet(Construct):
     The catalogue has the IDs of the zones that offer a type, but an app has only zone names, whose meaning depends on
     the account. Therefore the deployment chooses among several subnets: it takes the first one in a zone that offers
     the type, in the zone of a reservation if the capacity has one, and keeps it. If no subnet is in such a zone, the
-    deployment fails and lists these zones. A single subnet is used without this check. `candidates` are all selected
-    subnets.
+    deployment fails and lists these zones. A single subnet is checked in this way only if the capacity has a
+    reservation. `candidates` are all selected subnets.
 
     Example:
 
@@ -69,12 +69,13 @@ class NeuronSubnet(Construct):
         self.candidates = candidates = candidate_subnets(self, vpc, vpc_subnets)
         self._check_zones(candidates, kind)
         self.node.add_validation(ReachesS3(vpc, candidates))
-        if len(candidates) == 1:
-            self.subnet = candidates[0]
+        self.subnet = candidates[0]
+        if len(candidates) == 1 and not (capacity and capacity.reservation_id):
             return
-        self.subnet = ec2.Subnet.from_subnet_attributes(
-            self, "Subnet", subnet_id=self._chosen([subnet.subnet_id for subnet in candidates], kind.name, capacity)
-        )
+        chosen = self._chosen([subnet.subnet_id for subnet in candidates], kind.name, capacity)
+        if len(candidates) == 1:
+            return
+        self.subnet = ec2.Subnet.from_subnet_attributes(self, "Subnet", subnet_id=chosen)
         known_later = "the route table of a subnet that the deployment chooses is not used"
         Annotations.of(self.subnet).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId", known_later)
 
