@@ -253,7 +253,7 @@ def test_uploaded_job_is_open_until_it_is_stopped(jobs: KubernetesJobs, uploaded
     state = jobs.state(uploaded.job_id)
     assert state
     assert (state.status, state.is_over, state.has_own_nodes) == ("not in Kubernetes", False, True)
-    assert "apply its YAML" in state.detail
+    assert "apply the YAML" in state.detail
     jobs.stop(uploaded.job_id)
     state = jobs.state(uploaded.job_id)
     assert state

@@ -20,7 +20,7 @@ from trainium_core.engines.sagemaker.jobs.states import (
     TIME_LIMIT_STAGES,
     job_state,
 )
-from trainium_core.jobs.engine import NoStackError, NotStartedError
+from trainium_core.jobs.engine import NoStackError
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import attempt_records
@@ -74,13 +74,14 @@ def test_submitted_job_is_listed_with_uploaded_source(jobs: SageMakerJobs, packa
     assert jobs.state("trn-pilot--other") is None
 
 
-def test_second_job_of_an_id_is_refused_before_it_is_submitted(jobs: SageMakerJobs, package: SourcePackage) -> None:
+def test_second_job_of_an_id_is_refused_although_both_were_checked(jobs: SageMakerJobs, package: SourcePackage) -> None:
     deploy()
     first, second = prepared(jobs, package), prepared(jobs, package)
-    assert list(first.check()) == []
+    assert [*first.check(), *second.check()] == []
     first.submit()
-    with pytest.raises(NotStartedError, match=f"another job has the ID {NAME}"):
-        second.check()
+    with pytest.raises(RequestRefusedError, match=f"another job has the ID {NAME}"):
+        second.submit()
+    assert list(jobs.store.job_ids()) == [NAME]
 
 
 def test_files_are_listed_once_for_all_downloads(

@@ -49,7 +49,10 @@ class KubernetesJobs(ScheduledJobs[SetState]):
     """The jobs of a plan's EksJobsStack. Implements trainium_core.jobs.engine.JobEngine."""
 
     key, scheduler = "eks", "Kubernetes"
-    absent_detail = "apply its YAML, or close the job with `trn stop`"
+    absent_detail = (
+        "its YAML was not applied, or Kubernetes has deleted its JobSet, a day after its end: apply the YAML, or close "
+        "the job with `trn stop`"
+    )
     instead: Mapping[str, str] = {
         **TRAINING_JOBS_ONLY,
         "warm_pool_minutes": "remove it: the node group of the EKS cluster sets how many nodes run",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlsplit
 
 from trainium_core.aws.identity import AwsIdentities
 from trainium_core.aws.prices import AwsPrices
@@ -22,7 +23,7 @@ from trainium_core.engines.sagemaker.jobs.queue import JobQueue, chosen_queue, s
 from trainium_core.engines.sagemaker.jobs.request import channel_digest, channel_files
 from trainium_core.engines.sagemaker.jobs.states import job_state
 from trainium_core.jobs.aws_engine_record import engine_record
-from trainium_core.jobs.engine import NotStartedError, PriceBasis
+from trainium_core.jobs.engine import PriceBasis
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
@@ -31,6 +32,7 @@ from trainium_core.plan import Plan
 from trainium_core.prices.price import ON_DEMAND, SPOT, PricedItem
 from trainium_core.prices.quotes import quotes
 from trainium_runtime.aws_service import Clients
+from trainium_runtime.errors import RequestRefusedError
 
 _NOT_AWS = "requests do not go to AWS, and an emulator only records training jobs"
 _NO_RESTART = "remove it: SageMaker does not start a job again, and --resume JOB continues from its checkpoints"
@@ -183,9 +185,7 @@ class PreparedTrainingJob:
         raise NotImplementedError("check_keys refuses `wake`")
 
     def check(self) -> Sequence[str]:
-        """SageMaker validates quota, role and network when the job leaves its queue. AWS Batch accepts an ID twice."""
-        if self.jobs.store.batch_id(self.job_id) is not None:
-            raise NotStartedError(f"another job has the ID {self.job_id}: repeat the command.")
+        """SageMaker validates quota, role and network when the job leaves its queue."""
         return () if self.jobs.store.runs_code else (f"No code will run: {_NOT_AWS}.",)
 
     def rows(self) -> Sequence[tuple[str, str]]:
@@ -223,6 +223,9 @@ class PreparedTrainingJob:
         return ()
 
     def submit(self) -> Sequence[str]:
+        # Jobs with the same ID would write their checkpoints into the same folder.
+        if not self.jobs.store.claim(urlsplit(self.job.source_url).netloc, self.job_id):
+            raise RequestRefusedError(f"another job has the ID {self.job_id}: repeat the command")
         self.upload()
         self.jobs.store.service_jobs.submit(self.request)
         return ()

@@ -17,7 +17,8 @@ from trainium_core.jobs.progress import JobState
 from trainium_core.naming import BATCH_NAME_PREFIX, job_id_prefix, training_job_prefix
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients, is_aws
-from trainium_runtime.errors import ABSENT_OBJECT, RequestRefusedError, UnavailableError
+from trainium_runtime.errors import ABSENT_OBJECT, CHANGED_OBJECT, RequestRefusedError, UnavailableError
+from trainium_wire.job_keys import SUBMITTED_PREFIX
 from trainium_wire.node_record import StoredRecord
 
 _READERS = 8
@@ -139,6 +140,17 @@ class TrainingJobs(AwsService):
 
     def node_records(self) -> Mapping[str, StoredRecord]:
         return {}
+
+    def claim(self, bucket: str, job_id: str) -> bool:
+        """Reserve the ID of a job, which AWS Batch accepts twice. Returns False if another job has it.
+
+        Raises:
+            RequestRefusedError: S3 refused the request.
+        """
+        with write_errors(f"s3:PutObject on the bucket {bucket}", absent=CHANGED_OBJECT):
+            self.client("s3").put_object(Bucket=bucket, Key=f"{SUBMITTED_PREFIX}/{job_id}", Body=b"", IfNoneMatch="*")
+            return True
+        return False
 
     def put(self, folder_url: str, files: Mapping[str, bytes]) -> None:
         """Upload files below an S3 URL, except files that exist with the same size.
