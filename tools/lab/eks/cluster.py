@@ -51,9 +51,6 @@ After=local-fs.target trnlab-hardware.service
 Type=oneshot
 ExecStart=/usr/bin/nodeadm init --skip run
 StandardError=journal+console
-
-[Install]
-WantedBy=multi-user.target
 """
 _RUN_UNIT = """\
 [Unit]
@@ -64,9 +61,6 @@ Requires=nodeadm-config.service
 Type=oneshot
 ExecStart=/usr/bin/nodeadm init --skip config
 StandardError=journal+console
-
-[Install]
-WantedBy=cloud-init.target
 """
 _KUBELET_UNIT = """\
 [Service]

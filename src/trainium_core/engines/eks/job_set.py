@@ -1,6 +1,6 @@
 """The JobSet of a job: one pod for each node, which JobSet starts and ends together.
 
-Kubernetes API 1.34, JobSet 0.12. `tests/core/test_eks_job_set.py` holds what their schemas do not say.
+Kubernetes API 1.35, JobSet 0.12. `tests/core/test_eks_job_set.py` holds what their schemas do not say.
 """
 
 from collections.abc import Mapping, Sequence
