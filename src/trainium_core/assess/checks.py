@@ -56,7 +56,9 @@ def no_device(reader: NameResolver, site: CallSite) -> bool:
 def _becomes_list(reader: NameResolver) -> bool:
     """Whether the value that the current statement assigns is turned into a list, such as a list of time steps."""
     name = reader.place.target
-    return bool(name) and re.search(rf"\b{name}(\.\w+\(\w*\))*\.tolist\(\)", reader.text) is not None
+    if not name or ".tolist()" not in reader.text:
+        return False
+    return re.search(rf"\b{name}(\.\w+\(\w*\))*\.tolist\(\)", reader.text) is not None
 
 
 def data_shape(reader: NameResolver, site: CallSite) -> bool:

@@ -237,7 +237,7 @@ def _characters(line: str, offset: int) -> int:
 
 def _comments(lines: Sequence[str], source: PythonSource | None) -> dict[int, tuple[Sequence[str], str]]:
     """The comments that ignore findings, by line: the rules that they name, and the reason."""
-    if not any("trn:" in line for line in lines):
+    if "trn:" not in "\n".join(lines):
         return {}
     comments = dict[int, tuple[Sequence[str], str]]()
     for number, comment in _python_comments(source.text) if source else _text_comments(lines):

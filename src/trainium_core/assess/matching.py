@@ -132,6 +132,7 @@ class Matcher:
         self.index = index()
         self.roots = _roots()
         self._reader: NameResolver | None = None
+        self._found = dict[str, bool]()
 
     @property
     def reader(self) -> NameResolver:
@@ -259,11 +260,16 @@ class Matcher:
             return
         if match.unguarded and place.guarded:
             return
-        if match.with_text and not re.search(match.with_text, self.text):
+        if match.with_text and not self._has_text(match.with_text):
             return
-        if match.unless_text and re.search(match.unless_text, self.text):
+        if match.unless_text and self._has_text(match.unless_text):
             return
         self.report(rule, node)
+
+    def _has_text(self, pattern: str) -> bool:
+        if pattern not in self._found:
+            self._found[pattern] = re.search(pattern, self.text) is not None
+        return self._found[pattern]
 
 
 def argument_text(site: CallSite, name: str, position: int | None) -> str | None:
