@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,16 +17,13 @@ from tools.lab.node import Node
 from tools.lab.paths import REPOSITORY, RUN
 from tools.lab.stored_jobs import StoredJobs
 from trainium_core.facts import facts
-from trainium_core.jobs.aws_job_store import JobStore
-from trainium_core.jobs.source_package import pack_directory
 from trainium_core.naming import RECORDS_OUTPUT
 from trainium_local.environment import ACCOUNT_ID
-from trainium_wire.job import FORMAT, Job
 
 UNIT = "trn-job.service"
 EXAMPLE = REPOSITORY / "examples/lm"
 PACED = Path(__file__).with_name("paced.py")
-STEPS = 160
+STEPS = 240
 MODEL = {"steps": STEPS, "batch": 2, "width": 32, "layers": 1, "heads": 2, "context": 32, "learning-rate": 0.01}
 PAUSE = 1.0
 """Pause after each step in seconds, so that a job lasts longer than all faults that a test injects."""
@@ -91,27 +87,19 @@ class ClusterJobs(StoredJobs):
         """A command line of `trn` for the cluster."""
         return [str(Path(sys.executable).with_name("trn")), *words, *context_options(**self._settings)]
 
-    def start(self, name: str, *, paced: bool, hang_seconds: int | None = None, **keys: Any) -> str:
+    def start(self, name: str, *, paced: bool, **keys: Any) -> str:
         """Start a training job and return its ID. If the job resumes another one, first wait for the end of that one.
 
         Args:
             name: Name of the job.
             paced: As for `training`.
-            hang_seconds: As for `Job`. `trn run` accepts whole minutes only, so the job is then submitted without it.
             keys: Further keys of the job file.
         """
         if "resume" in keys:
             self.end_of(keys["resume"])
         command, environment = training(paced=paced)
         file = write_job_file(name, command, self.source, environment=environment, checkpoint_seconds=1, **keys)
-        if hang_seconds is None:
-            return json.loads(self.trn("run", "--detach", "--json", str(file)))["job"]["id"]
-        package = pack_directory(self.source)
-        planned = json.loads(self.trn("run", "--dry-run", "--json", str(file)))
-        job = replace(Job.from_json(json.dumps({"format": FORMAT, **planned})), hang_seconds=hang_seconds)
-        jobs = JobStore(REGION, self.bucket)
-        assert jobs.submit(job, package.archive, over=jobs.current())
-        return job.id
+        return json.loads(self.trn("run", "--detach", "--json", str(file)))["job"]["id"]
 
     def await_step(self, job: str, attempt: int = 1) -> None:
         """Wait until node 0 has sent a line of progress."""

@@ -22,8 +22,8 @@ from tools.lab.shell import CommandError, run
 DISK_SIZE = "512m"
 REBOOT = 133
 """Exit code of systemd-nspawn when the node asked for a reboot."""
-START_SECONDS = 30
-STOP_SECONDS = 20
+START_SECONDS = 120
+STOP_SECONDS = 60
 POWER_BUTTON = signal.SIGRTMIN + 4
 
 

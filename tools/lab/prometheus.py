@@ -33,7 +33,7 @@ class Prometheus:
 
     def _get(self, what: str, **options: str) -> Any:
         url = f"http://{ADDRESS}/api/v1/{what}?{urllib.parse.urlencode(options)}"
-        with urllib.request.urlopen(url, timeout=10) as response:
+        with urllib.request.urlopen(url, timeout=60) as response:
             return json.load(response)["data"]
 
 

@@ -38,7 +38,7 @@ SHORT_TIMEOUTS = {
 }
 """For faulty nodes: shorter waits for conditions that may still recover."""
 
-_FAILED = re.compile(r"trn-node FAILED: (.*)")
+_FAILED = re.compile(r"trn-node FAILED: (.*)\n")
 _numbers = count(1)
 
 
@@ -119,7 +119,7 @@ class Site:
         node.set_environment(environment or {})
         return node
 
-    def outcome(self, node: Node, *, seconds: float = 300) -> Outcome:
+    def outcome(self, node: Node, *, seconds: float = 600) -> Outcome:
         """Wait for the node's first report. The outcome has no record and no console if none arrives in time."""
         with contextlib.suppress(TimedOutError):
             wait_for(f"a report of {node.name}", lambda: self.record(node) or self.console_error(node), seconds=seconds)

@@ -10,7 +10,7 @@ from tools.lab.waiting import wait_for
 from trainium_wire.keys import JOBS_PREFIX
 
 LOOK_SECONDS = 0.5
-DEADLINE_SECONDS = 300
+DEADLINE_SECONDS = 600
 """Time limit of every wait: a busy machine may take ten times as long as an idle one."""
 
 Value = TypeVar("Value")

@@ -10,7 +10,7 @@ from pathlib import Path
 from tools.lab.machine import hierarchies
 from tools.lab.paths import PREFIX
 
-TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 60
 RUN_GROUP = f"{PREFIX}run"
 """The control group of the run itself. Each node has its own."""
 

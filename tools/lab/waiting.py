@@ -12,7 +12,7 @@ class TimedOutError(Exception):
 
 
 def wait_for(
-    description: str, condition: Callable[[], Value | None], *, seconds: float = 300, pause: float = 0.1
+    description: str, condition: Callable[[], Value | None], *, seconds: float = 600, pause: float = 0.1
 ) -> Value:
     """Call the condition until it returns a true value, and return this value.
 

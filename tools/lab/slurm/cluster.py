@@ -78,7 +78,7 @@ class SlurmCluster:
 
     def __enter__(self) -> "SlurmCluster":
         self.controller.power_on()
-        self.wait_for("the controller", lambda: self.controller.succeeds("scontrol", "ping"), seconds=60)
+        self.wait_for("the controller", lambda: self.controller.succeeds("scontrol", "ping"))
         self._thread.start()
         return self
 
@@ -254,8 +254,8 @@ class SlurmCluster:
         except ValueError:
             return
         if agent_state["state"] == "terminate":
-            self.terminated.append(Terminated(node=node, name=name, reason=agent_state["reason"]))
             self.lab.remove(self.nodes.pop(name))
+            self.terminated.append(Terminated(node=node, name=name, reason=agent_state["reason"]))
 
 
 def _chown_to_slurm(node: Node, path: str) -> None:

@@ -43,7 +43,7 @@ ONLY_HERE = {
     # Shorter than in a real cluster, so that tests need not wait as long.
     "SlurmdTimeout": "15",
     "MessageTimeout": "10",
-    "ResumeTimeout": "90",
+    "ResumeTimeout": "180",
     "SuspendTimeout": "10",
     # Without accounting, only slurmctld's memory has the exit codes of jobs.
     "MinJobAge": "3600",

@@ -16,6 +16,11 @@ from trainium_wire.node_record import NodeRecord
 
 INSTALLED_LAST = "etc/systemd/system/multi-user.target.wants/trn-node.service"
 LOG = "var/log/trn-node.log"
+WAITS_IN_THE_INSTALLATION = """\
+#!/bin/sh
+[ "$1" = trn-job.conf ] && exec sleep infinity
+exec /usr/bin/systemd-sysusers "$@"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +160,13 @@ def test_power_loss_during_verification_leaves_node_verified(site: Site, node: N
 
 
 def test_power_loss_during_installation_leaves_node_verified(site: Site, node: Node) -> None:
+    node.write("usr/local/bin/systemd-sysusers", WAITS_IN_THE_INSTALLATION)
+    waits = node.root / "usr/local/bin/systemd-sysusers"
+    waits.chmod(0o755)
     node.power_on()
     wait_for("the installation", (node.root / "opt/trn").exists)
     node.cut_power()
+    waits.unlink()
     assert not (node.root / INSTALLED_LAST).exists()
     node.power_on()
     assert_verified(site.outcome(node))

@@ -73,7 +73,8 @@ def test_node_registers_with_the_taint_and_loses_it_after_the_tests(nodes: EksNo
     assert record.state == "verified"
     names = {check.name for check in record.checks}
     assert names >= {"neuron-devices", "efa-devices", "time-sync", "self-test", "memory-test", "collectives"}
-    assert node.succeeds("test", "-e", "/tmp/trn-verified")
+    # After the taint.
+    wait_for("the readiness", lambda: node.succeeds("test", "-e", "/tmp/trn-verified"))
 
 
 def test_rebooted_node_is_tainted_and_verified_again(nodes: EksNodes, api: ApiServer, node: Node):
@@ -98,7 +99,8 @@ def test_node_without_a_device_never_joins(nodes: EksNodes, api: ApiServer, node
     assert record.reason.startswith("15 of 16 Neuron devices (missing: device 7)")
     assert node.instance.host_name not in api.nodes
     assert not node.succeeds("systemctl", "is-active", "kubelet.service")
-    assert "WRONG neuron-devices" in node.console_text()
+    # journald copies the log to the console.
+    wait_for("the line on the console", lambda: "WRONG neuron-devices" in node.console_text())
 
 
 def test_node_with_a_wrong_core_keeps_the_taint_and_shows_the_reason(nodes: EksNodes, api: ApiServer, node: Node):

@@ -22,13 +22,14 @@ SCRIPTS = {
     "on faulty node": "hostname",
     "over time limit": SLEEP,
     "cancelled": SLEEP,
-    "of another user": "hostname; sleep 20",
+    "of another user": "hostname; until squeue --states=R --jobs={0} | grep --quiet {0}; do sleep 1; done; sleep 2",
     "with exit code": "hostname; exit 3",
 }
-"""All jobs have one node. The first one in the queue gets the first node that starts, which is faulty."""
+"""All jobs have one node. The first one in the queue gets the first node that starts, which is faulty. The job of
+another user runs until the one over its time limit, whose ID it contains, has begun."""
 
-LIMITS = {"over time limit": "1"}
-"""In minutes."""
+LIMITS = {"over time limit": "2"}
+"""In minutes, more than a node may start later than another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,7 @@ def submitted(slurm: SlurmCluster) -> Mapping[str, int]:
     for name, script in SCRIPTS.items():
         limit = f"--time={LIMITS.get(name, 'UNLIMITED')}"
         options = ("--nodes=1", "--gres=neuron:16", "--output=%j.out", limit)
+        script = script.format(ids.get("over time limit"))
         ids[name] = slurm.sbatch(f"#!/bin/bash\n{script}\n", *options, user=user_of(name))
     slurm.await_state(ids["cancelled"], "RUNNING")
     slurm.run(f"scancel {ids['cancelled']}")

@@ -1,19 +1,22 @@
 """examples/lm on two Slurm nodes: submitted with sbatch, submitit and `trn run`, and after a power loss."""
 
+import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from tools.lab.cluster_jobs import EXAMPLE, LONGEST_LOG, MODEL, PACED, STEPS, training
+from tools.lab.proxy import WRITING_DENIED
 from tools.lab.pytorch import PYTHON
 from tools.lab.slurm.cluster import ENDED, SlurmCluster
 from tools.lab.slurm.jobs import SlurmJobs, Submitted
 from tools.lab.slurm.layers import HOMES, USERS
 from tools.lab.stored_jobs import PROGRESS
+from tools.lab.tests.test_jobs import MANIFEST
 
 USER = "ada"
 ENVIRONMENT = "PYTHONWARNINGS=ignore GLOO_SOCKET_IFNAME=eth0"
@@ -104,6 +107,18 @@ def trained_with_trn(jobs: SlurmJobs, job: Submitted, *, attempts: int = 1) -> T
     return Trained(losses=losses, model=model)
 
 
+def await_log_of_last_checkpoint(slurm: SlurmCluster, jobs: SlurmJobs, job: Submitted) -> None:
+    """Refuse later checkpoints, and wait for the losses before the last one: a power loss would end its log earlier."""
+    first = slurm.nodes[slurm.job(job.slurm_id)["BatchHost"]]
+    slurm.lab.proxy.s3_faults[first.instance.address] = replace(WRITING_DENIED, path=MANIFEST)
+
+    def is_logged() -> bool:
+        step = max(int(found) for key in jobs.checkpoints(job.id) for found in re.findall(r"step-(\d+)\.json$", key))
+        return step in jobs.losses(job.id, 1)
+
+    slurm.wait_for("the log of the last checkpoint", is_logged)
+
+
 def lose_power(slurm: SlurmCluster, job: int, *, batch_host: bool, next_step: Callable[[], bool]) -> None:
     """Cut the power of a node of a job, and wait for the first step after the restart, and for the job's end.
 
@@ -153,6 +168,7 @@ def test_job_of_trn_run_resumes_after_its_first_node_loses_power(
 ) -> None:
     job = submit_with_trn(jobs, paced=True)
     slurm.wait_for("a checkpoint", lambda: jobs.checkpoints(job.id))
+    await_log_of_last_checkpoint(slurm, jobs, job)
     lose_power(slurm, job.slurm_id, batch_host=True, next_step=lambda: bool(jobs.first_steps(job.id, 2)))
     end = jobs.content(job.id, "end.json") or {}
     assert (end["result"], end["attempts"]) == ("succeeded", 2)

@@ -93,6 +93,6 @@ def test_controller_tags_instances_of_verified_nodes(lab: Laboratory, nodes: Map
 def test_node_with_a_hardware_error_is_replaced_by_a_verified_one(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     instance_id, node = next(iter(nodes.items()))
     node.execute("sh", "-c", f"echo '{HARDWARE_ERROR}' >/dev/kmsg")
-    wait_for("the replacement", lambda: instance_id not in members(lab), seconds=90)
+    wait_for("the replacement", lambda: instance_id not in members(lab))
     (new,) = wait_for("its instance", lambda: members(lab) - nodes.keys())
     wait_for("its verification", lambda: tag_value(lab, new, "trn:node") == "verified")
