@@ -82,7 +82,7 @@ def cdk(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "CDK_DISABLE_CLI_TELEMETRY": "true", "CDK_VALIDATION": "false"}
     words = [ROOT / "node_modules" / ".bin" / "cdk", *command, "--no-notices", "--output", folder]
-    return subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=180)
+    return subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=480)
 
 
 def test_bare_synth_makes_the_default_stack(tmp_path: Path) -> None:

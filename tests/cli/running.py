@@ -34,7 +34,7 @@ def run_installed(*arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=480,
     )
 
 

@@ -2,11 +2,13 @@
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +27,15 @@ echo '[{"neuron_device": 0, "nc_count": %d, "memory_size": 34359738368, "connect
 
 
 def free_port() -> str:
-    """A free port, because concurrent runs of these tests may use the plan's port."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return str(taken.getsockname()[1])
+    """A free port, because concurrent runs of these tests may use the plan's port.
+
+    It is not one of those that Linux gives to connections, which could take it before a test listens there.
+    """
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with suppress(OSError), socket.socket() as taken:
+            taken.bind(("127.0.0.1", port))
+            return str(port)
 
 
 @dataclass(frozen=True, kw_only=True)

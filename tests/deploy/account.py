@@ -50,7 +50,7 @@ def bootstrap_template() -> str:
         path = os.pathsep.join((*map(str, tool_folders(ROOT)), os.environ["PATH"]))
         environment = os.environ | {"PATH": path}
         shown = ["cdk", "bootstrap", "--show-template", "--no-notices"]
-        run = subprocess.run(shown, env=environment, capture_output=True, text=True, check=True, timeout=300)
+        run = subprocess.run(shown, env=environment, capture_output=True, text=True, check=True, timeout=480)
         (folder / "template.json").write_text(json.dumps(yaml.safe_load(run.stdout)))
 
     return (made_once("bootstrap template", make) / "template.json").read_text()
@@ -86,7 +86,7 @@ class Account:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=300,
+            timeout=480,
         )
         return Run(code=run.returncode, printed=run.stdout)
 

@@ -33,14 +33,14 @@ class MovableClock:
 
     def _ask(self, instant: str | None) -> datetime:
         method, body = ("PUT", instant.encode()) if instant else ("GET", b"")
-        answer = self.connection.send(method, CLOCK_PATH, body, seconds=120)
+        answer = self.connection.send(method, CLOCK_PATH, body, seconds=480)
         return datetime.fromisoformat(json.loads(answer)["now"])
 
 
 def reach_end_of_pilot(account: Account, stack: str) -> None:
     """Move the clock past the end of a pilot of 40 hours, and wait until the stack is deleted.
 
-    Asserts that the stack exists one hour before the end. Waits for three minutes at most, so the caller must check
+    Asserts that the stack exists one hour before the end. Waits for eight minutes at most, so the caller must check
     that the stack is deleted.
     """
 
@@ -52,6 +52,6 @@ def reach_end_of_pilot(account: Account, stack: str) -> None:
     clock.forward(hours=39)
     assert exists()
     clock.forward(hours=2)
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 480
     while exists() and time.monotonic() < deadline:
         time.sleep(0.5)

@@ -24,14 +24,18 @@ model = "none"
 job = "job.toml"
 recovery = true
 """
-JOB = """name = "steps"\ncommand = "for n in $(seq 44); do echo TRN step=$n tokens=8 seconds=0.1; sleep 0.15; done"\n"""
+STEPS = "for n in $(seq $last); do echo TRN step=$n tokens=8 seconds=0.1; sleep 0.15; done"
+JOB = f"""name = "steps"
+command = "echo >>RUNS; last=44; [ $(wc -l <RUNS) = 4 ] && last=9999; {STEPS}"
+"""
+"""The fourth run, whose node is terminated, does not end before that."""
 
 
 def test_recovery_from_a_terminated_node_is_measured(start_account: Callable[..., Account], tmp_path: Path) -> None:
     account = start_account(Settings(iam="enforced"), execution_policies)
     account.deploy(cluster_template(**PLAN))
     (tmp_path / "bench.toml").write_text(BENCH)
-    (tmp_path / "job.toml").write_text(JOB)
+    (tmp_path / "job.toml").write_text(JOB.replace("RUNS", str(tmp_path / "runs")))
     file, evidence = str(tmp_path / "bench.toml"), tmp_path / "evidence"
     ran = run_trn(as_user(account, "operate"), "bench", "--yes", *OPTIONS, "--output", str(evidence), file)
     assert ran.code == 0, ran.printed

@@ -123,14 +123,14 @@ def test_pilot_is_warned_stopped_and_deleted_on_time(account: Account, clock: Mo
     assert pilot.notices_to_jobs() == []
 
     clock.forward_to(deployed + timedelta(hours=39, minutes=50))
-    assert pilot.notices_to_jobs(timeout=120) == ["pilot-stop"]
+    assert pilot.notices_to_jobs(timeout=480) == ["pilot-stop"]
     assert pilot.nodes == 2
     clock.forward(minutes=10 + RUN)
     assert pilot.nodes == 0
     assert pilot.subjects[1:] == ["trn-pilot nodes stopped"]
     assert status(account) == "CREATE_COMPLETE"
     clock.forward(minutes=RUN)
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 480
     while status(account) is not None and time.monotonic() < deadline:
         time.sleep(0.5)
     assert status(account) is None
@@ -158,7 +158,7 @@ def test_content_that_blocks_the_end_is_named_until_it_is_deleted(account: Accou
     ecr_client.put_image(repositoryName=repository, imageManifest=IMAGE_MANIFEST, imageTag="first")
     clock.forward_to(deployed + timedelta(hours=8, minutes=RUN))
     clock.forward(minutes=RUN)
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 480
     while status(account) != "DELETE_FAILED" and time.monotonic() < deadline:
         time.sleep(0.5)
     assert pilot.subjects[-1] == "trn-pilot is being deleted"
@@ -185,7 +185,7 @@ def test_spent_budget_stops_the_nodes_until_it_is_raised(account: Account, clock
     assert pilot.nodes == 2
     (budget,) = account.cluster().ids("AWS::Budgets::Budget")
     sns.publish(TopicArn=topic, Message=f"Budget Name: {budget}\nAlert Type: ACTUAL")
-    assert pilot.notices_to_jobs(timeout=120) == ["pilot-stop"]
+    assert pilot.notices_to_jobs(timeout=480) == ["pilot-stop"]
     assert pilot.nodes == 2
     clock.forward(minutes=15 + RUN)
     assert pilot.nodes == 0

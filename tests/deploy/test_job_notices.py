@@ -8,6 +8,7 @@ from tests.constructs.synth import cluster_template
 from tests.deploy.account import Account, outputs
 from tests.deploy.command import run_trn
 from tests.deploy.test_sleep_and_wake import OPTIONS
+from tools.lab.waiting import wait_for
 from trainium_local.server import Settings
 
 JOB = """
@@ -26,7 +27,8 @@ def test_end_of_a_job_is_published_once(start_account: Callable[[Settings], Acco
     (tmp_path / "job.toml").write_text(JOB)
     ran = run_trn(account, "run", *OPTIONS, "job.toml", folder=tmp_path)
     assert "exit code 3" in ran.printed
-    (received,) = sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=20)["Messages"]
+    # The controller publishes the notice after the command has ended.
+    (received,) = wait_for("the notice", lambda: sqs.receive_message(QueueUrl=queue).get("Messages"))
     message = json.loads(received["Body"])
     job = message["Subject"].rpartition(" ")[2]
     assert message["Subject"] == f"trn-pilot: failed: {job}"

@@ -161,7 +161,7 @@ def test_failed_proofs_beyond_the_limit_end_the_launches(account: Account, stack
         "clusterIdentifier": stack_outputs[PCS_CLUSTER_OUTPUT],
         "computeNodeGroupIdentifier": stack_outputs[PCS_GROUP_OUTPUT],
     }
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 480
     bounds = {"maxInstanceCount": -1}
     while bounds["maxInstanceCount"] and time.monotonic() < deadline:
         time.sleep(0.5)

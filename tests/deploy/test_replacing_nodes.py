@@ -94,7 +94,7 @@ def tagged(account: Account, deployer: Account, deployed: set[str], app_of: Call
 def rolled_back(account: Account, deployer: Account, tagged: Moment) -> Moment:  # noqa: ARG001
     """After a deployment that replaced the nodes and then failed, once its rollback has restored nodes."""
     run = deployer.try_cdk_deploy(template_of(StackThatFails, STACK_NAME, LARGER))
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 480
     while not verified(account) and time.monotonic() < deadline:
         time.sleep(0.2)
     return a_moment(account, run)

@@ -165,11 +165,11 @@ def test_job_is_notified_and_ends_with_its_nodes(account: Account, woken: Moment
     job.write_text(f"name = 'long'\ncommand = '{command}'\n")
     ran = run_trn(account, "run", "--detach", *OPTIONS, str(job))
     assert ran.code == 0, ran.printed
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 480
     while not started.exists() or len(started.read_text().splitlines()) < 2:
         assert time.monotonic() < deadline, "the job does not run on both nodes"
         time.sleep(0.1)
-    slept = run_trn(account, "sleep", "--yes", "--grace", "10s", *OPTIONS)
+    slept = run_trn(account, "sleep", "--yes", "--grace", "30s", *OPTIONS)
     assert slept.code == 0, slept.printed
     followed = run_trn(account, "logs", "--follow", *OPTIONS)
     assert "saved" in followed.printed

@@ -6,13 +6,14 @@ import time
 import uuid
 import zipfile
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.deploy.clock import MovableClock
 from tests.local.code_entry import readable
 from tests.local.conftest import EmbeddedAws
 from tests.local.stacks import Stacks, parameter, template
@@ -346,7 +347,7 @@ def test_function_uses_permissions_of_its_role(aws: EmbeddedAws) -> None:
 
 
 def wait_until(true: Callable[[], Any]) -> bool:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 480
     while not true() and time.monotonic() < deadline:
         time.sleep(0.05)
     return bool(true())
@@ -380,11 +381,14 @@ def test_invocation_by_schedule_whose_role_lacks_permission_is_refused(aws: Embe
     target = f"arn:aws:lambda:{aws.region}:{ACCOUNT}:function:{name}"
     scheduler = trust({"Service": "scheduler.amazonaws.com"})
     without = role(aws, allow("lambda:InvokeFunction", f"{target}-other"), trusts=scheduler)
+    clock = MovableClock(connection=aws.connection)
     aws.client("scheduler").create_schedule(
         Name=name,
-        ScheduleExpression=f"at({datetime.now(UTC) + timedelta(seconds=8):%Y-%m-%dT%H:%M:%S})",
+        ScheduleExpression=f"at({clock.now + timedelta(hours=1):%Y-%m-%dT%H:%M:%S})",
         FlexibleTimeWindow={"Mode": "OFF"},
         Target={"Arn": target, "RoleArn": without},
     )
+    clock.forward(minutes=1)  # Now the scheduler has seen the schedule.
+    clock.forward(hours=1)
     refused = f"assumed-role/{without.rpartition('/')[2]}/{name} is not authorized to perform: lambda:InvokeFunction"
     assert wait_until(lambda: refused in aws.log.read_text())

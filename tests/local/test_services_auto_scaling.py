@@ -155,7 +155,7 @@ def record_of_the_only_node(aws: EmbeddedAws, user_data: Callable[[str], str]) -
 
 
 def wait_for_record(aws: EmbeddedAws, bucket: str, key: str) -> NodeRecord:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 480
     s3 = aws.client("s3")
     while True:
         try:
@@ -195,7 +195,7 @@ def test_stand_ins_report_reached_peers_once_in_a_membership(
     assert {wait_for_record(embedded_aws, bucket, f"nodes/{i}.json").membership for i in ids} == {""}
     membership = Membership.of(dict.fromkeys(ids, "10.0.0.1"))
     s3.put_object(Bucket=bucket, Key="cluster.json", Body=membership.to_json().encode())
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 480
     while time.monotonic() < deadline:
         records = [wait_for_record(embedded_aws, bucket, f"nodes/{i}.json") for i in ids]
         if all(record.membership == membership.version for record in records):

@@ -195,7 +195,7 @@ def test_silent_job_that_is_alive_is_not_ended(nodes: JobNodes, script: str) -> 
 
 def test_silent_compiler_on_another_node_is_not_a_hang(nodes: JobNodes) -> None:
     script = ON_NODE + (
-        "import subprocess, time\nif node: subprocess.run(['./neuronx-cc', '14'])\nelse: time.sleep(12)\n"
+        "import subprocess, time\nif node: subprocess.run(['./neuronx-cc', '14'])\nelse: time.sleep(9)\n"
     )
     link = f"ln -s {shutil.which('sleep')} neuronx-cc; "
     nodes.start(script, nodes=2, hang_seconds=6, command=f"{link}{sys.executable} -S train.py")
@@ -217,7 +217,12 @@ def test_hang_ends_with_stacks_of_installed_py_spy(nodes: JobNodes) -> None:
     program.write_text('#!/bin/sh\necho "Process $4: py-spy was here"\n')
     program.chmod(0o755)
     (nodes.folder / ".bash_profile").write_text(f'PATH="{program.parent}:$PATH"\n')
-    nodes.start("import time\nprint('ready', flush=True)\ntime.sleep(600)\n", hang_seconds=1, timing={"stacks": 0})
+    ready = nodes.folder / "ready"
+    script = f"import time\nopen('{ready}', 'w')\ntime.sleep(600)\n"
+    # A slow start of Python does not count as a hang.
+    starting = f"until [ -e {ready} ]; do echo starting; sleep 0.1; done &"
+    command = f"{starting} {sys.executable} train.py"
+    nodes.start(script, hang_seconds=1, timing={"stacks": 0}, command=command)
     assert nodes.wait() == [1]
     assert "py-spy was here" in nodes.log()
     assert "most recent call first" not in nodes.log()

@@ -98,7 +98,7 @@ def test_node_that_shuts_down_is_lost_even_if_the_processes_of_the_job_end_first
     wrapper = nodes.processes[0].pid
     for child in Path(f"/proc/{wrapper}/task/{wrapper}/children").read_text().split():
         os.killpg(int(child), signal.SIGTERM)
-    time.sleep(0.3)
+    time.sleep(0.1)
     os.kill(wrapper, signal.SIGTERM)
     assert nodes.wait() == [1]
     assert nodes.end["result"] == "node-lost"

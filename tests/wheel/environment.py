@@ -68,7 +68,7 @@ class WheelEnvironment:
             stdout=subprocess.PIPE,
             check=True,
             text=True,
-            timeout=240,
+            timeout=480,
         )
         return result.stdout
 

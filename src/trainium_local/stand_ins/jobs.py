@@ -49,7 +49,7 @@ PROGRAM = "trainium_local.stand_ins.job_node"
 TIMING = {"poll": 0.2, "log": 0.3, "log_others": 0.3, "report": 1, "results": 60, "refused": 5}
 """Seconds. Real nodes poll less often, because S3 bills each request."""
 _POLL_SECONDS = 1
-_REPLACED_SECONDS = 15
+_REPLACED_SECONDS = 120
 _GRACE_SECONDS = 60
 """Longer than a job takes to end its processes, from SIGTERM to SIGKILL."""
 
@@ -146,15 +146,20 @@ def _run_attempts(
 def _running(bucket: _Bucket, members: Callable[[], Sequence[str]]) -> Sequence[str]:
     """Return the members once all of them run, or nothing after _REPLACED_SECONDS.
 
-    Terminated instances are not replaced if their cluster is asleep or deleted.
+    Terminated instances are not replaced if their cluster is asleep or deleted, so no group wants any.
     """
     ends = time.monotonic() + _REPLACED_SECONDS
-    while time.monotonic() < ends:
+    while time.monotonic() < ends and _are_instances_wanted(bucket.region):
         ids = members()
         if ids and all(is_running(instance_id, bucket.region) for instance_id in ids):
             return ids
         time.sleep(_POLL_SECONDS)
     return []
+
+
+def _are_instances_wanted(region: str) -> bool:
+    groups = api.call("autoscaling", "DescribeAutoScalingGroups", region, {})["AutoScalingGroups"]
+    return any(group["DesiredCapacity"] for group in groups)
 
 
 def _checkpoint(bucket: _Bucket, spec: Mapping[str, Any], job_id: str) -> dict[str, str]:

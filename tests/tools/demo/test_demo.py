@@ -96,7 +96,7 @@ def demo(trap: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory) 
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=600,
+        timeout=1800,
     )
     return Demo(
         code=run.returncode,
