@@ -21,6 +21,8 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NAME = "trn-pilot--train-20261121-120000"
 PLAN = from_settings(nodes=2, stacks=("sagemaker",))
 STACK = "SageMakerTrainingStack"
+MINUTE = int(datetime.now(UTC).timestamp() // 60 * 60_000)
+"""The time of all events of logs, without their seconds: in milliseconds since 1970."""
 
 
 def deploy(**values: Any) -> None:
@@ -71,7 +73,7 @@ def write(stream: str, *texts: str, second: int = 0) -> None:
         logs.create_log_group(logGroupName=GROUP)
     if not logs.describe_log_streams(logGroupName=GROUP, logStreamNamePrefix=stream)["logStreams"]:
         logs.create_log_stream(logGroupName=GROUP, logStreamName=stream)
-    at = int(datetime.now(UTC).timestamp() // 60 * 60_000) + second * 1000
+    at = MINUTE + second * 1000
     events = [{"timestamp": at + n, "message": text} for n, text in enumerate(texts)]
     logs.put_log_events(logGroupName=GROUP, logStreamName=stream, logEvents=events)
 
