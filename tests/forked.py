@@ -22,7 +22,7 @@ from trainium_local.environment import Connection
 from trainium_local.server import Settings
 
 SECONDS = 480.0
-START_SECONDS = 60.0
+START_SECONDS = 300.0
 
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(["tests.preloaded"])

@@ -22,8 +22,8 @@ from pathlib import Path
 from trainium_local.environment import HOST, Connection, NotTheEmbeddedAwsError, open_private
 from trainium_local.server import HEALTH_PATH, Health, Settings
 
-START_SECONDS = 60.0
-STOP_SECONDS = 10.0
+START_SECONDS = 180.0
+STOP_SECONDS = 60.0
 LOG_TAIL = 15
 STATE_FILE, LOG_FILE = "server.json", "server.log"
 

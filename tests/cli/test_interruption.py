@@ -37,7 +37,7 @@ def _interrupted_while_aws_is_silent(folder: Path, *arguments: str) -> tuple[int
             connection, _ = silent.accept()  # The command waits for the response here.
             with connection:
                 process.send_signal(signal.SIGINT)
-                _, shown = process.communicate(timeout=60)
+                _, shown = process.communicate(timeout=480)
     return process.returncode, shown.strip()
 
 
@@ -56,7 +56,7 @@ with interrupt_message("Interrupted: the nodes keep running, and are billed."):
     finally:
         os.kill(os.getpid(), signal.SIGINT)
 """
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=480)
     assert (ended.returncode, ended.stderr) == (130, "\nInterrupted: the nodes keep running, and are billed.\n")
 
 
@@ -68,7 +68,7 @@ atexit.register(os.kill, os.getpid(), signal.SIGINT)
 sys.argv = ["trn", "explain", "Unable to locate credentials"]
 main()
 """
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=480)
     assert (ended.returncode, ended.stderr) == (ExitCode.OK, "")
 
 

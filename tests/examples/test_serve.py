@@ -53,7 +53,7 @@ def vllm(tmp_path: Path) -> Path:
 def run_serve(vllm: Path, results: Path, *options: str, fail: str = "") -> subprocess.CompletedProcess[str]:
     environment = {"PATH": f"{vllm.parent}:{os.environ['PATH']}", "FAIL": fail, "TRN_OUTPUT_DIR": str(results)}
     command = [sys.executable, ROOT / "examples/serve/serve.py", "--model", "m", "--port", free_port(), *options]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=480, check=False)
 
 
 def is_running(vllm: Path) -> bool:

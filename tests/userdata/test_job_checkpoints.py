@@ -68,7 +68,7 @@ def test_files_are_uploaded_at_the_same_time(tmp_path: Path) -> None:
     upload, together = store.upload, threading.Barrier(8)
 
     def wait_for_others(*arguments: Any) -> None:
-        together.wait(timeout=60)
+        together.wait(timeout=480)
         upload(*arguments)
 
     store.upload = wait_for_others
