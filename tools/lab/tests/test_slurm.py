@@ -22,7 +22,7 @@ SCRIPTS = {
     "on faulty node": "hostname",
     "over time limit": SLEEP,
     "cancelled": SLEEP,
-    "of another user": "hostname; until scontrol show job {} | grep --quiet JobState=RUNNING; do sleep 1; done; sleep 2",
+    "of another user": "hostname; until scontrol show job {} | grep -q JobState=RUNNING; do sleep 1; done; sleep 2",
     "with exit code": "hostname; exit 3",
 }
 """All jobs have one node. The first one in the queue gets the first node that starts, which is faulty. The job of
