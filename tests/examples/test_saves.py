@@ -41,13 +41,10 @@ def processes(nodes: SavingNodes) -> Iterator[list["subprocess.Popen[str]"]]:
     for rank in range(saving.NODES):
         own = {"RANK": str(rank), "TRN_CHECKPOINT_DIR": str(nodes.place(rank))}
         command = [str(TORCH_PYTHON), saving.__file__, "3"]
-        running.append(
-            subprocess.Popen(command, cwd=nodes.folder, env={**common, **own}, stdout=subprocess.PIPE, text=True)
-        )
+        running.append(subprocess.Popen(command, env={**common, **own}, stdout=subprocess.PIPE, text=True))
     read_until(running[0], "saved step 1\n")
-    # Before DeepSpeed's `latest` leads to the next checkpoint.
+    # DeepSpeed's `latest` leads to the next checkpoint soon.
     nodes.look()
-    (nodes.folder / saving.GOES_ON).touch()
     for process in running:
         read_until(process, "saves half of step 2\n")
     growing = nodes.place(1) / "other-2/1.json"

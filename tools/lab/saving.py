@@ -1,7 +1,6 @@
 """A job that saves its state in every layout of checkpoints that nodes know. Part of a job's source; runs on nodes.
 
-    saving.py STEPS       train on two nodes, from the checkpoint of TRN_RESUME_FROM to the last step; after the first
-                          step, wait for the file GOES_ON in the working directory
+    saving.py STEPS       train on two nodes, from the checkpoint of TRN_RESUME_FROM to the last step
     saving.py load PATH   print the step and the states of both nodes from a checkpoint
 
 An attempt stops in the middle of all saves of its second step: some files are whole, and others grow. After SIGUSR1 it
@@ -34,7 +33,6 @@ LAYOUTS = {
 """The name of a checkpoint with its step, by layout."""
 NODES = 2
 GROWTH_SECONDS = 0.1
-GOES_ON = "goes-on"
 
 State = list[int]
 
@@ -190,9 +188,8 @@ def train(last: int) -> None:
         states = [advanced(state, number, step) for number, state in enumerate(states)]
         saves = Saves(Path(os.environ["TRN_CHECKPOINT_DIR"]), rank, step, states)
         if step > start + 1:
-            # Nodes must see DeepSpeed's `latest` before it leads to the next checkpoint.
-            while not Path(GOES_ON).exists():
-                time.sleep(GROWTH_SECONDS)
+            # Nodes look every second, and must see DeepSpeed's `latest` before it leads to the next checkpoint.
+            time.sleep(2)
             saves.save_in_two_halves()
             return
         saves.save()

@@ -20,7 +20,7 @@ from tools.lab.deployment import tag_value
 from tools.lab.network import cable
 from tools.lab.paths import REPOSITORY, RUN
 from tools.lab.pytorch import PYTHON, TORCH
-from tools.lab.saving import GOES_ON, LAYOUTS, NODES, State, state_after
+from tools.lab.saving import LAYOUTS, NODES, State, state_after
 from tools.lab.shell import run
 from tools.lab.tests.test_jobs import give_spot_notice
 from trainium_core.facts import facts
@@ -104,19 +104,13 @@ def disturbed(cluster: ClusterJobs) -> DisturbedSaves:
         return {layout: max(steps, default=0) for layout, steps in found.items()}
 
     def disturb(what: str, act: Callable[[], object], *, job: str, attempt: int, saved: int) -> None:
-        def is_saved() -> bool:
-            assert not cluster.content(job, f"attempts/{attempt}/end.json"), cluster.log(job, attempt, 0)[-LONGEST_LOG:]
-            return set(newest(job).values()) == {saved}
-
         def is_half_saved() -> bool:
+            assert not cluster.content(job, f"attempts/{attempt}/end.json"), cluster.log(job, attempt, 0)[-LONGEST_LOG:]
             logs = [cluster.log(job, attempt, node) for node in range(NODES)]
-            return is_saved() and all(f"saves half of step {saved + 1}\n" in log for log in logs)
+            return all(f"saves half of step {saved + 1}\n" in log for log in logs)
 
-        cluster.wait_for("complete checkpoints", is_saved)
-        for node in cluster.nodes[:NODES]:
-            folder = json.loads(node.execute("cat", "/run/trn/launch.json"))["folder"]
-            node.execute("touch", f"{folder}/source/{GOES_ON}")
         cluster.wait_for("saves in the middle", is_half_saved)
+        cluster.wait_for("complete checkpoints", lambda: set(newest(job).values()) == {saved})
         for layout, name in LAYOUTS.items():
             key = f"{CHECKPOINTS}/{job}/checkpoints/{name.format(saved)}.json"
             if what in RESUMED and layout != RESUMED[what]:
