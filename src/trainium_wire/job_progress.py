@@ -230,7 +230,9 @@ def outcome(end: Mapping[str, Any] | None, nodes: Sequence[NodeProgress]) -> Out
         )
         for one in sorted(nodes, key=lambda one: one.node)
     ]
-    named = [name + ", ".join(texts) for name, texts in found if texts and name + texts[0] not in written.reason]
+    named = [
+        name + ", ".join(texts) for name, texts in found if texts and name + ", ".join(texts) not in written.reason
+    ]
     more = [f"and {len(named) - _MAX_TEXTS} more nodes"] * (len(named) > _MAX_TEXTS)
     return replace(written, reason="; ".join(filter(None, [written.reason, *named[:_MAX_TEXTS], *more])))
 

@@ -100,7 +100,7 @@ def bench(invocation: Invocation, file: Path, output: Path, is_import: bool, yes
     _check_results_files(sides, spec, journal, output)
     measure(sides, spec, journal, yes=yes)
     not_recovered = [
-        code for side in sides if side.config.recovery and (code := _recover(side, spec, journal, yes=yes))
+        code for side in sides if side.config.recovery and (code := _recover(side, sides, spec, journal, yes=yes))
     ]
     records = with_ratios(
         with_fidelity([_record(side, spec, journal) for side in sides], spec),
@@ -142,14 +142,14 @@ def _write(records: Sequence[Record], folder: Path, *, as_json: bool) -> None:
         _show_records(records, folder)
 
 
-def _recover(side: Side, spec: BenchFile, journal: Journal, *, yes: bool) -> ExitCode:
+def _recover(side: Side, sides: Sequence[Side], spec: BenchFile, journal: Journal, *, yes: bool) -> ExitCode:
     """Measure the recovery. An error becomes a warning of the record, so that the runs are not lost.
 
     Returns:
         OK, or the exit code of the error.
     """
     try:
-        measure_recovery(side, spec, journal, yes=yes)
+        measure_recovery(side, sides, spec, journal, yes=yes)
     except CliError as error:
         echo(error.message, err=True)
         side.warnings.append(f"the recovery was not measured: {error.message}")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence, Set
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +21,7 @@ from trainium_core.evidence.bench import MeasuredRun, measured_run, not_counted
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, seeded
 from trainium_core.evidence.failed_jobs import FAILED, RECOVERY, FailedJob, read_failed_jobs
 from trainium_core.evidence.imports import Imported, ImportFileError, read_results
-from trainium_core.evidence.loss_curves import loss_problems
+from trainium_core.evidence.loss_curves import loss_problems, losses_by_step
 from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM
 from trainium_core.evidence.recovery import RecoveredJob
 from trainium_core.evidence.steps import repeated_seconds, training_steps
@@ -158,7 +159,8 @@ class _NodeLoss:
 
 
 def measure(sides: Sequence[Side], spec: BenchFile, journal: Journal, *, yes: bool) -> None:
-    """Measure the runs: of each seed one on each side, so that early runs show whether losses can be compared.
+    """Measure the runs of each side: first those of the reference, so that the others are compared with it from the
+    first run on.
 
     A run is the job of an earlier call, unless that failed or was restarted; else a new job.
 
@@ -166,9 +168,10 @@ def measure(sides: Sequence[Side], spec: BenchFile, journal: Journal, *, yes: bo
         CliError: A job fails, its state is unknown, a result is missing or invalid, or the losses of the runs so far
             cannot be compared, so that no new job is started.
     """
+    reference = spec.fidelity.reference if spec.fidelity else None
     with TemporaryDirectory() as scratch:
-        for seed in spec.seeds:
-            for side in sides:
+        for side in sorted(sides, key=lambda side: side.config.name != reference):
+            for seed in spec.seeds:
                 key = f"{side.config.name} {seed}"
                 state = _earlier(side, journal, key)
                 if state is None:
@@ -183,6 +186,8 @@ def measure(sides: Sequence[Side], spec: BenchFile, journal: Journal, *, yes: bo
 def _check_losses(sides: Sequence[Side], spec: BenchFile) -> None:
     """Check that the losses of each side can be compared with those of the reference, for the seeds that both have.
 
+    Losses that are not finite can be: they are a result.
+
     Raises:
         CliError: They cannot.
     """
@@ -196,7 +201,10 @@ def _check_losses(sides: Sequence[Side], spec: BenchFile) -> None:
     with_reference = {run.seed for run in of_reference}
     for name, runs in counted.items():
         seeds = [run.seed for run in runs if run.seed is not None and run.seed in with_reference]
-        if problem := next(loss_problems(runs, of_reference, spec.measured_workload, seeds), None) if seeds else None:
+        losses = chain(*(losses_by_step(each, seeds).values() for each in (runs, of_reference)))
+        if not seeds or any(loss is None for loss in losses):
+            continue
+        if problem := next(loss_problems(runs, of_reference, spec.measured_workload, seeds), None):
             message = f"The losses of {name} cannot be compared with those of {reference}: {problem}."
             fix = "No further job was started. Correct what the scripts print, and choose another --output."
             raise CliError(f"{message} {fix}", ExitCode.NOT_READY)
@@ -231,11 +239,12 @@ def _started(
     return _followed(side, journal, key, loss)
 
 
-def measure_recovery(side: Side, spec: BenchFile, journal: Journal, *, yes: bool) -> None:
+def measure_recovery(side: Side, sides: Sequence[Side], spec: BenchFile, journal: Journal, *, yes: bool) -> None:
     """Measure one more job, and terminate one of its nodes.
 
     Raises:
-        CliError: The job fails, its state is unknown, or the node is not terminated.
+        CliError: The job fails, its state is unknown, the node is not terminated, or the losses of the runs cannot be
+            compared, so that no new job is started.
     """
     key = f"{side.config.name} {RECOVERY}"
     job_id = journal.jobs.get(key)
@@ -244,6 +253,7 @@ def measure_recovery(side: Side, spec: BenchFile, journal: Journal, *, yes: bool
         with asking(side.invocation, side.plan, "Asking AWS for the job that lost a node ..."):
             state = side.engine.state(job_id, every_node=True)
     if state is None or (state.is_over and not _has_recovered(state, journal)):
+        _check_losses(sides, spec)
         state = _started(side, spec.seeds[-1], journal, key, yes=yes, loss=_NodeLoss(side, spec, journal))
     elif not state.is_over:
         state = _followed(side, journal, key, _NodeLoss(side, spec, journal))

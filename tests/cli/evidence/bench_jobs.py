@@ -32,8 +32,9 @@ def work(
     result: str = "succeeded",
     seconds: str = " seconds=0.5",
     losses: Container[int] = range(1, 6),
+    diverges: bool = False,
 ) -> None:
-    """Run the current job: five steps, some of them with a loss."""
+    """Run the current job: five steps, some of them with a loss, which is not finite if the job diverges."""
     current = cluster.jobs.current()
     assert current is not None
     # Called several times for each job.
@@ -44,7 +45,7 @@ def work(
     writes.start()
     writes.node(0, "running", phases={"first_step": 20, "running": 40}, graphs={"compiled": 2})
     writes.node(1, "running")
-    shown = {step: f" loss={3 / step}" if step in losses else "" for step in range(1, 6)}
+    shown = {step: f" loss={'nan' if diverges else 3 / step}" if step in losses else "" for step in range(1, 6)}
     lines = [f"[rank 0] TRN step={step}{loss} tokens=100{seconds}" for step, loss in shown.items()]
     writes.log(1, "\n".join(["[rank 0] Compiler status PASS", *lines]) + "\n")
     writes.put("outputs/vllm.json", (Path(__file__).parents[2] / "core/evidence_imports/vllm_bench.json").read_text())

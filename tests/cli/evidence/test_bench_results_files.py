@@ -111,7 +111,7 @@ def test_run_whose_job_no_longer_exists_is_not_replaced(cluster: Cluster, jobs: 
     assert f"{jobs[1].id} no longer exists" in " ".join(ended.stderr.split())
 
 
-@pytest.mark.parametrize(("reference", "started"), [("imported/h100.json", 1), ("gpu", 2)])
+@pytest.mark.parametrize(("reference", "started"), [("imported/h100.json", 1), ("gpu", 4)])
 def test_losses_that_cannot_be_compared_stop_before_the_next_job(
     reference: str, started: int, cluster: Cluster, jobs: list[Job]
 ) -> None:
@@ -119,12 +119,24 @@ def test_losses_that_cannot_be_compared_stop_before_the_next_job(
     Path("gpu.toml").write_text(IMPORT.replace("lm-trn2", "h100") + runs)
     run("bench", "--import", "gpu.toml", "--output", "imported")
     Path("other.toml").write_text(JOB_FILE.replace('"lm"', '"gpu"'))
-    other = '[sides.gpu]\njob = "other.toml"\n' if started == 2 else ""
+    other = '[sides.gpu]\njob = "other.toml"\n' if started == 4 else ""
     Path("bench.toml").write_text(f'{FILE}{other}[fidelity]\nreference = "{reference}"\n')
-    cluster.while_paused = lambda: work(cluster, jobs, losses=range(1, 6) if jobs else (1, 2, 4))
+    cluster.while_paused = lambda: work(cluster, jobs, losses=(1, 2, 4) if len(jobs) == started - 1 else range(1, 6))
     name = reference.removeprefix("imported/").removesuffix(".json")
     for _ in range(2):
         ended = run("bench", *TWO, "bench.toml")
         assert (ended.exit_code, len(jobs)) == (ExitCode.NOT_READY, started)
         says = f"those of {name}: the side has no loss at step 3 with seed 11. No further job was started."
         assert says in " ".join(ended.stderr.split())
+
+
+def test_losses_that_are_not_finite_are_a_result_and_stop_no_job(cluster: Cluster, jobs: list[Job]) -> None:
+    """A diverging script may print no more losses."""
+    runs = "".join(f"[[runs]]\nseed = {seed}\nloss = [[2, 1.5], [3, {seed}], [4, 0.75]]\n" for seed in (11, 12, 13))
+    Path("gpu.toml").write_text(IMPORT.replace("lm-trn2", "h100") + runs)
+    run("bench", "--import", "gpu.toml", "--output", "imported")
+    Path("bench.toml").write_text(f'{FILE}[fidelity]\nreference = "imported/h100.json"\n')
+    cluster.while_paused = lambda: work(cluster, jobs, losses=(1, 2), diverges=True)
+    ended = run("bench", *TWO, "bench.toml")
+    assert (ended.exit_code, len(jobs)) == (ExitCode.NOT_READY, 3)
+    assert [check.state for check in record().fidelity] == ["not met"]

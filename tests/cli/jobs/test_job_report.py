@@ -18,7 +18,7 @@ from trainium_cli.jobs.job_report import attempt_rows, progress_text, state_line
 from trainium_core.costs.estimate import Total
 from trainium_core.jobs.progress import JobState
 from trainium_wire.job import Job, Outcome
-from trainium_wire.job_progress import Attempt, NodeProgress
+from trainium_wire.job_progress import Attempt, NodeProgress, node_progress, outcome
 
 
 @pytest.mark.parametrize(
@@ -160,6 +160,23 @@ def test_end_of_a_job_names_the_failing_devices_of_all_nodes_with_the_fix(cluste
     shown = " ".join(run("jobs", *TWO, JOB.id).stdout.split())
     assert f"Reason: {end['reason']}; node 1: {other} Cause: the memory of a device has an uncorrectable" in shown
     assert f"node 1: {other}" in " ".join(run("logs", *TWO, JOB.id).stderr.split())
+
+
+def test_devices_that_the_end_of_a_successful_job_names_are_named_once() -> None:
+    devices = [f"Neuron device {device}: new uncorrectable SRAM errors" for device in range(3)]
+    nodes = [node_progress(node, {"state": "succeeded", "device_errors": devices[: node + 1]}) for node in (0, 1)]
+    end = {
+        "result": "succeeded",
+        "node": 0,
+        "reason": f"results may be wrong: node 0: {devices[0]}, node 1: {devices[0]}",
+    }
+    # The last report of a node may have more than node 0 had read.
+    found = outcome(end, nodes)
+    assert found
+    assert found.reason == f"{end['reason']}; node 1: {devices[0]}, {devices[1]}"
+    complete = outcome({**end, "reason": found.reason}, nodes)
+    assert complete
+    assert complete.reason == found.reason
 
 
 def test_failure_of_a_known_rank_is_not_explained_by_the_end_of_torchrun(cluster: Cluster) -> None:

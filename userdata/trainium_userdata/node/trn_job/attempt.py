@@ -329,7 +329,7 @@ class NodeAttempt:
                 self._results.complete_checkpoints()
                 if not self._declare_lost_results():
                     own = {"left_running": self._left_running, "device_errors": self._end.device_errors()}
-                    notes = notes_on_success(self._launch, self._store, own), self._results.incomplete
+                    notes = self._results.incomplete, notes_on_success(self._launch, self._store, own)
                     self._end.declare("succeeded", "; ".join(filter(None, notes)), exit_code=0)
             self._end.wait(timing.poll if self._launch.rank and time.monotonic() > soon else timing.others)
 
