@@ -4,7 +4,7 @@ Callers pass the clients: the Lambda functions and the command line create clien
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -119,24 +119,25 @@ class NodeStore:
         """The instance ID in the key of a record; None for any other key."""
         return key_instance(key, self._prefix)
 
-    def records(self) -> Mapping[str, StoredRecord]:
-        """The records by instance ID, from the _MAX_RECORDS objects that were written last."""
-        newest = sorted(self._listed(), key=lambda item: item["LastModified"])[-_MAX_RECORDS:]
-        items = [(self.record_instance(item["Key"]), item) for item in newest]
+    def records(self, instances: Collection[str] | None = None) -> Mapping[str, StoredRecord]:
+        """The records by instance ID.
+
+        Args:
+            instances: IDs of the instances whose records are read. Default: the _MAX_RECORDS objects that were written
+                last.
+        """
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{self._prefix}/")
+        listed = sorted(
+            (item for page in pages for item in page.get("Contents", [])), key=lambda item: item["LastModified"]
+        )
+        items = [(self.record_instance(item["Key"]), item) for item in listed]
+        items = items[-_MAX_RECORDS:] if instances is None else [each for each in items if each[0] in instances]
         changed = [(i, item) for i, item in items if i and self._known.get(i, ("",))[0] != item["ETag"]]
         with ThreadPoolExecutor(_READERS) as readers:
             for (instance, item), stored in zip(changed, readers.map(self._read, changed), strict=True):
                 self._known[instance] = (item["ETag"], stored)
         self._known = {instance: self._known[instance] for instance, _ in items if instance}
         return {instance: stored for instance, (_, stored) in self._known.items()}
-
-    def recorded(self) -> frozenset[str]:
-        """IDs of all instances that have a record, including those that records() does not read."""
-        return frozenset(filter(None, (self.record_instance(item["Key"]) for item in self._listed())))
-
-    def _listed(self) -> Iterator[Mapping[str, Any]]:
-        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{self._prefix}/")
-        return (item for page in pages for item in page.get("Contents", []))
 
     def membership(self) -> StoredMembership:
         """The membership; empty if it does not exist or cannot be parsed."""

@@ -223,16 +223,12 @@ def outcome(end: Mapping[str, Any] | None, nodes: Sequence[NodeProgress]) -> Out
     if end is None:
         return None
     written = Outcome.from_record(end)
-    found = [
-        (
-            f"node {one.node}: ",
-            [text for text in one.device_errors if one.node != written.node or text not in written.reason],
-        )
-        for one in sorted(nodes, key=lambda one: one.node)
-    ]
-    named = [
-        name + ", ".join(texts) for name, texts in found if texts and name + ", ".join(texts) not in written.reason
-    ]
+    named: list[str] = []
+    for one in sorted(nodes, key=lambda one: one.node):
+        texts = [text for text in one.device_errors if one.node != written.node or text not in written.reason]
+        clause = f"node {one.node}: {', '.join(texts)}"
+        if texts and clause not in written.reason:
+            named.append(clause)
     more = [f"and {len(named) - _MAX_TEXTS} more nodes"] * (len(named) > _MAX_TEXTS)
     return replace(written, reason="; ".join(filter(None, [written.reason, *named[:_MAX_TEXTS], *more])))
 

@@ -206,12 +206,17 @@ def test_failed_node_keeps_its_taint_and_shows_the_reason(pod: Pod, break_: Call
     assert not pod.is_ready
 
 
-def test_new_pod_verifies_a_failed_node_again(pod: Pod):
+def fail(pod: Pod) -> None:
+    """Let a pod find that the node has failed, and end."""
     missing_device(pod)
     pod.register()
     pod.start()
     pod.wait_for(lambda: pod.state.startswith("failed"))
     pod.stop()
+
+
+def test_new_pod_verifies_a_failed_node_again(pod: Pod):
+    fail(pod)
     pod.node.neuron_ls(devices_of(PLAN))
     pod.start()
     pod.wait_for(lambda: pod.is_ready)
@@ -219,11 +224,7 @@ def test_new_pod_verifies_a_failed_node_again(pod: Pod):
 
 
 def test_failure_of_a_new_pod_keeps_the_time_of_the_first_failure(pod: Pod):
-    missing_device(pod)
-    pod.register()
-    pod.start()
-    pod.wait_for(lambda: pod.state.startswith("failed"))
-    pod.stop()
+    fail(pod)
     record = json.loads(pod.node.read("var/lib/trn/record.json"))
     pod.node.write("var/lib/trn/record.json", json.dumps({**record, "time": "2026-11-24T11:00:00Z"}))
     pod.start()

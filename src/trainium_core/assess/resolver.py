@@ -7,7 +7,9 @@ without a call after the module.
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from trainium_core.assess import kinds
@@ -35,6 +37,9 @@ _FLAGS = re.compile(r"(is|use|return|output|do|with|no)_|train|mode|name|layer|i
 """The beginnings of names of parameters of `forward` that are rarely tensors."""
 
 _EPOCH = re.compile(r"_?(ep|epoch|epoch_\w+)")
+
+_CALLED = re.compile(r"\((\w+)")
+"""The name before a parenthesis, in reversed text: ten times as fast as `\\b(\\w+)\\(` for the files of torch."""
 
 DEEPEST_CALLS = 12
 
@@ -77,15 +82,12 @@ class NameResolver(Expressions):
         name = function.node.name
         if name == "__init__":
             return 0
-        return 1 if _PER_STEP.search(name) or not self._is_called(name) else 2
+        return 1 if _PER_STEP.search(name) or self._followed_by_parenthesis[name[::-1]] < 2 else 2
 
-    def _is_called(self, name: str) -> bool:
-        """Whether a function may be called: its name stands before a parenthesis more than once."""
-        at, times = -1, 0
-        while times < 2 and (at := self.text.find(f"{name}(", at + 1)) >= 0:
-            before = self.text[at - 1 : at]
-            times += not (before.isalnum() or before == "_")
-        return times == 2
+    @cached_property
+    def _followed_by_parenthesis(self) -> Counter[str]:
+        """How often each name is defined or called, by the reversed name."""
+        return Counter(_CALLED.findall(self.text[::-1]))
 
     def _bind_ahead(self, body: Sequence[ast.stmt]) -> None:
         """Bind names of classes and functions, which code above their definition may use."""

@@ -31,12 +31,12 @@ def recomputed_range(record: Record, other: Record) -> Mapping[str, float | None
     """
     if not all(_cost(side, AT_WORK) > 0 for side in (record, other)):
         return {}
-    totals = {
-        "low": (_total(record, "low"), _total(other, "high")),
-        "high": (_total(record, "high"), _total(other, "low")),
-    }
-    is_known = all(total is not None for pair in totals.values() for total in pair)
-    return {end: (theirs or 0.0) - (ours or 0.0) if is_known else None for end, (ours, theirs) in totals.items()}
+    ours_at_low, ours_at_high, theirs_at_low, theirs_at_high = (
+        _total(side, end) for side in (record, other) for end in ("low", "high")
+    )
+    if ours_at_low is None or ours_at_high is None or theirs_at_low is None or theirs_at_high is None:
+        return {"low": None, "high": None}
+    return {"low": theirs_at_high - ours_at_low, "high": theirs_at_low - ours_at_high}
 
 
 def _total(record: Record, end: str) -> float | None:

@@ -5,7 +5,7 @@ instance ends, perhaps a verified one.
 """
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -42,13 +42,12 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
 
     bucket = os.environ["RECORDS_BUCKET"]
     launched = running_instances(boto3.client("ec2"), bucket)
-    store = NodeStore(boto3.client("s3"), bucket, RECORDS_PREFIX)
-    ended = nodes_to_end(launched, store.records(), store.recorded(), datetime.now(UTC))
-    end_nodes(boto3.client("autoscaling"), ended)
+    records = NodeStore(boto3.client("s3"), bucket, RECORDS_PREFIX).records(launched)
+    end_nodes(boto3.client("autoscaling"), nodes_to_end(launched, records, datetime.now(UTC)))
 
 
 def nodes_to_end(
-    launched: Mapping[str, datetime], records: Mapping[str, StoredRecord], recorded: Collection[str], now: datetime
+    launched: Mapping[str, datetime], records: Mapping[str, StoredRecord], now: datetime
 ) -> Mapping[str, str]:
     """The instances to end, with the reasons.
 
@@ -58,15 +57,14 @@ def nodes_to_end(
 
     Args:
         launched: The launch times of the running instances, by ID.
-        records: The last record of each instance, without the oldest ones if there are many.
-        recorded: IDs of all instances that have a record.
+        records: The last record of each of these instances that has one.
         now: The current time.
     """
     ended = dict[str, str]()
     for node, at in sorted(launched.items()):
         stored = records.get(node)
         if stored is None:
-            if node not in recorded and now - at >= LONGEST_VERIFICATION:
+            if now - at >= LONGEST_VERIFICATION:
                 ended[node] = _NO_RECORD
         elif stored.failed_verification and now - _failed_since(stored, at) >= PATIENCE:
             ended[node] = stored.record.reason

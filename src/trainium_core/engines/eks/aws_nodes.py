@@ -176,15 +176,10 @@ def node_state(node: Mapping[str, Any]) -> tuple[str, str, datetime | None]:
     if ready.get("status", "True") != "True":
         return "not ready", ready.get("message", "kubelet does not report"), changed
     if any(taint["key"] == UNVERIFIED for taint in node["spec"].get("taints", ())):
-        if not said:
-            return (
-                "booting",
-                f"{_TAINTED}no pod of the DaemonSet verifies it yet",
-                moment(meta.get("creationTimestamp")),
-            )
-        began = moment(said.removeprefix(RUNNING))
-        # Not the time of a verification that a reboot has interrupted.
-        return "booting", f"{_TAINTED}{said}", max(began, changed or began) if began else None
+        since = moment(said.removeprefix(RUNNING) if said else meta.get("creationTimestamp"))
+        if said and since and changed:
+            since = max(since, changed)  # Not the time of a verification that a reboot has interrupted.
+        return "booting", f"{_TAINTED}{said or 'no pod of the DaemonSet verifies it yet'}", since
     if not said:
         return _UNTESTED, "neither tainted nor verified: its node group has no NodeVerification", None
     if annotations.get(BOOT_ANNOTATION) != status.get("nodeInfo", {}).get("bootID"):

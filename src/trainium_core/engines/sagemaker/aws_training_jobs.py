@@ -11,14 +11,15 @@ from trainium_core.engines.sagemaker.jobs.job import training_job_name as submit
 from trainium_core.engines.sagemaker.jobs.request import JOB_ID
 from trainium_core.engines.sagemaker.jobs.states import job_entry
 from trainium_core.facts import training_facts
+from trainium_core.jobs.aws_job_bucket import JobBucket
 from trainium_core.jobs.aws_transfers import download_object
 from trainium_core.jobs.follow import LogLine
 from trainium_core.jobs.progress import JobState
 from trainium_core.naming import BATCH_NAME_PREFIX, job_id_prefix, training_job_prefix
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients, is_aws
-from trainium_runtime.errors import ABSENT_OBJECT, CHANGED_OBJECT, RequestRefusedError, UnavailableError
-from trainium_wire.job_keys import SUBMITTED_PREFIX
+from trainium_runtime.errors import ABSENT_OBJECT, RequestRefusedError, UnavailableError
+from trainium_wire.job_keys import job_keys
 from trainium_wire.node_record import StoredRecord
 
 _READERS = 8
@@ -147,10 +148,8 @@ class TrainingJobs(AwsService):
         Raises:
             RequestRefusedError: S3 refused the request.
         """
-        with write_errors(f"s3:PutObject on the bucket {bucket}", absent=CHANGED_OBJECT):
-            self.client("s3").put_object(Bucket=bucket, Key=f"{SUBMITTED_PREFIX}/{job_id}", Body=b"", IfNoneMatch="*")
-            return True
-        return False
+        objects = JobBucket(self.region, lambda: bucket, clients=self._clients)
+        return objects.put(job_keys(job_id).submitted, b"", IfNoneMatch="*")
 
     def put(self, folder_url: str, files: Mapping[str, bytes]) -> None:
         """Upload files below an S3 URL, except files that exist with the same size.
